@@ -399,7 +399,7 @@ class Front:
         wire = self.connect()
         for words, why in (
             (("WAIT", "1", "0"), "'wait' is not served by a gateway: it would be about a connection that others share"),
-            (("CLIENT", "TRACKING", "ON"), "'client|tracking' is not served by a gateway: its connections are shared"),
+            (("CLIENT", "NO-EVICT", "ON"), "'client|no-evict' is not served by a gateway: it would be about a connection that others share"),
             (("CLUSTER", "SLOTS"), "'cluster|slots' is not served by a gateway: what is behind it is one server"),
             (("PSYNC", "?", "-1"), "'psync' is not served by a gateway: replication"),
             (("BGSAVE",), "'bgsave' is not served by a gateway: ask the server behind it"),

@@ -5,6 +5,7 @@ import collections
 import os
 import signal
 import threading
+import time
 import unittest
 
 try:
@@ -14,6 +15,7 @@ except ImportError:
 
 from nodes import NOTICED_MS, PATIENT_MS, Cluster, program, wait_for
 from server import REPLY_SECONDS, Respb, Server, Wire, request
+from toxic import is_linearizable
 
 PATIENT = ("--upstream-timeout", str(REPLY_SECONDS * 1000))
 # Keys whose slots are of the first, second and third primary, as they begin; and one of the first's slot.
@@ -24,6 +26,8 @@ ROUNDS = int(os.environ.get("WEFT_ROUNDS", "2"))
 COUNTERS = 8
 CLIENTS = 8
 SHORT_MS = 2_000
+# How long values are written that replicas are read behind.
+REPLICA_SECONDS = 3
 
 
 def gateway(to, *flags):
@@ -205,12 +209,104 @@ class BehindCluster(unittest.TestCase):
         self.assertEqual(wire.call("SELECT", "0"), "+OK")
 
 
+@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+class FromReplicas(unittest.TestCase):
+    """Reads by replicas that are fresh enough, and by primaries where none is."""
+
+    bound_seconds = 0.3
+
+    def setUp(self):
+        self.cluster = Cluster()
+        self.addCleanup(self.cluster.stop)
+        self.primary = self.cluster.primary_of(SLOT_OF_B)
+        self.replica = self.cluster.replica_of(self.primary)
+
+    def start(self, *flags):
+        server = gateway(self.cluster.url(), *flags, "--replica-reads", str(int(self.bound_seconds * 1000)))
+        self.addCleanup(server.stop)
+        return server
+
+    def reads(self):
+        stats = self.replica.info("commandstats").get("cmdstat_get", "calls=0,")
+        return int(stats.partition("calls=")[2].partition(",")[0])
+
+    def until_replica_answers(self, wire):
+        self.assertEqual(wire.call("SET", "b", "0"), "+OK")
+        before = self.reads()
+        wait_for(lambda: wire.call("GET", "b") == "0" and self.reads() > before)
+
+    def test_a_replica_that_stands_still_is_left(self):
+        with self.start("--upstream-timeout", str(SHORT_MS)).connect() as wire:
+            self.until_replica_answers(wire)
+            os.kill(self.replica.process.pid, signal.SIGSTOP)
+            try:
+                with self.primary.connect() as direct:
+                    self.assertEqual(direct.call("SET", "b", "1"), "+OK")
+                wait_for(lambda: wire.call("GET", "b") == "1")
+            finally:
+                os.kill(self.replica.process.pid, signal.SIGCONT)
+
+    def test_a_replica_that_is_killed_is_passed_over(self):
+        with self.start(*PATIENT).connect() as wire:
+            self.until_replica_answers(wire)
+            self.replica.kill()
+            self.assertEqual([wire.call("GET", "b") for _ in range(50)], ["0"] * 50)
+
+    def test_no_reply_is_older_than_the_bound(self):
+        """While the replica loses its primary again and again, and answers old values to whoever asks."""
+        written, failures, over = [], [], threading.Event()
+        server = self.start(*PATIENT)
+
+        def write():
+            try:
+                end, number = time.monotonic() + REPLICA_SECONDS, 0
+                with server.connect() as wire, self.primary.connect() as direct:
+                    while time.monotonic() < end:
+                        number += 1
+                        assert wire.call("SET", "b", number) == "+OK"
+                        written.append((time.monotonic(), number))
+                        if number % 1_000 == 0:
+                            direct.call("CLIENT", "KILL", "TYPE", "replica")
+            except Exception as failure:  # The test fails by it, whatever it is.
+                failures.append(repr(failure))
+            over.set()
+
+        def read():
+            known = 0
+            try:
+                with server.connect() as wire:
+                    while not over.is_set():
+                        begun = time.monotonic()
+                        got = int(wire.call("GET", "b") or 0)
+                        while known < len(written) and written[known][0] <= begun - self.bound_seconds:
+                            known += 1
+                        if known and got < written[known - 1][1]:
+                            failures.append(f"{got} was read {self.bound_seconds} s behind {written[known - 1]}")
+                            return
+            except Exception as failure:
+                failures.append(repr(failure))
+
+        with server.connect() as wire:
+            self.until_replica_answers(wire)
+        before = self.reads()
+        threads = [threading.Thread(target=work, daemon=True) for work in (write, read, read)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(REPLY_SECONDS)
+            self.assertFalse(thread.is_alive())
+        self.assertEqual(failures, [])
+        self.assertGreater(self.reads(), before)
+
+
 class Load:
     """Clients that count, each over a connection of its own, and write down what they are told."""
 
     def __init__(self, port, keys):
         self.port, self.keys = port, keys
         self.replies = collections.defaultdict(list)
+        # Of each counter: when a number was asked for, when it came, which it was.
+        self.times = collections.defaultdict(list)
         self.errors = []
         self.rounds = 0
         self.lock = threading.Lock()
@@ -231,19 +327,22 @@ class Load:
     def turn(self, wire, number):
         key = self.keys[number % len(self.keys)]
         other = self.keys[(number + 3) % len(self.keys)]
+        begun = time.monotonic()
         wire.send(b"".join(request("INCR", one) for one in (key, key, other, key)))
-        single = [(one, wire.reply()) for one in (key, key, other, key)]
+        single = [(one, wire.reply(), (begun, time.monotonic())) for one in (key, key, other, key)]
+        begun = time.monotonic()
         wire.send(request("MULTI") + request("INCR", key) + request("GET", key) + request("EXEC"))
         replies = [wire.reply() for _ in range(4)]
-        together = replies[3]
+        together, during = replies[3], (begun, time.monotonic())
         if isinstance(together, list):
             assert str(together[0]) == together[1], replies
             together = together[0]
         many = wire.call("MGET", *self.keys)
         with self.lock:
-            for one, reply in (*single, (key, together)):
+            for one, reply, (begin, end) in (*single, (key, together, during)):
                 if isinstance(reply, int):
                     self.replies[number, one].append(reply)
+                    self.times[one].append((begin, end, reply))
                 else:
                     self.errors.append(reply)
             if not isinstance(many, list):
@@ -284,7 +383,8 @@ class Loaded:
             return [type(wire.call("INCR", f"probe{number}")) for number in range(20)] == [int] * 20
 
     def assert_exact(self):
-        """Each counter was told every number once, to each client in rising order, and none was told too much."""
+        """Each counter was told every number once, to each client in rising order, and none was told too much; what clients were told
+        at which time fits one order."""
         for (_, key), replies in self.load.replies.items():
             self.assertEqual(replies, sorted(replies), key)
         with self.server.connect() as wire:
@@ -293,6 +393,7 @@ class Loaded:
                 self.assertEqual(len(told), len(set(told)), f"{key}: a number was told twice")
                 self.assertLessEqual(len(told), last)
                 self.assertLessEqual(max(told), last)
+                self.assertTrue(is_linearizable(self.load.times[key]), key)
 
 
 @unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")

@@ -9,6 +9,7 @@ use weft_store::{Clock, Keyspace};
 
 use crate::acl::{Acl, User};
 use crate::args::Args;
+use crate::behind::Behind;
 use crate::blocking::Waits;
 use crate::carrier::Carrier;
 use crate::clients::Clients;
@@ -100,6 +101,8 @@ pub struct Engine {
     pub history: History,
     /// Which keys are asked for most, while somebody looks.
     pub hot: Hot,
+    /// The servers behind, if this is a gateway.
+    pub behind: Behind,
     /// What of all this must be asked for before a request runs.
     pub special: Special,
     /// Held by whoever looks whether events are wanted.
@@ -206,6 +209,7 @@ impl Engine {
             feed: Feed::new(setup.workers, now_ms),
             history: History::default(),
             hot: Hot::new(setup.workers),
+            behind: Behind::default(),
             special: Special::default(),
             looks_at_events: Mutex::default(),
         }

@@ -24,6 +24,7 @@ use crate::mailbox::Recipient;
 use crate::reply::Protocol;
 use crate::requests::What;
 use crate::session::{ReplyMode, Session, client_flag};
+use crate::tracking::Names;
 
 /// Requests of one client that may be on their way at once.
 pub const FORWARDED_MAX: u32 = 64;
@@ -50,6 +51,8 @@ pub enum Way {
     Select,
     /// WATCH.
     Watch,
+    /// CLIENT TRACKING: the other server tells this one of changes, and this one its clients.
+    Track,
     /// In front of a cluster: a request for each slot that its keys have, and one reply made of theirs.
     Scatter(Merge),
     /// In front of a cluster: to all primaries, and one reply made of theirs.
@@ -116,6 +119,8 @@ pub enum Kind {
     Scan,
     /// Subscriptions: of this kind to these names.
     Subscribe(SubscriptionKind, Postponed),
+    /// CLIENT TRACKING ON.
+    Track(Postponed),
     /// The client gives up the connection that it has, and whatever it waits for.
     Release,
 }
@@ -152,6 +157,8 @@ pub struct Forward {
     pub leased: bool,
     /// In front of a cluster: where its keys are.
     pub keys: Keys,
+    /// Keys that its client reads and wants to be told of when they change.
+    pub tracks: Option<Names>,
 }
 
 /// Where the keys of a request are in a cluster.
@@ -178,7 +185,7 @@ impl Forwards {
         self.bytes.clear();
         self.list.clear();
     }
-    fn add(&mut self, session: &mut Session, kind: Kind, reads: bool, keys: Keys) {
+    fn add(&mut self, session: &mut Session, kind: Kind, reads: bool, keys: Keys, tracks: Option<Names>) {
         session.joins = matches!(kind, Kind::Plain);
         session.forwarded += 1;
         self.list.push(Forward {
@@ -191,6 +198,7 @@ impl Forwards {
             silent: session.reply_mode != ReplyMode::On,
             leased: session.leased,
             keys,
+            tracks,
         });
     }
     /// The session gives up what it has there.
@@ -207,6 +215,7 @@ impl Forwards {
                 silent: true,
                 leased: false,
                 keys: Keys::default(),
+                tracks: None,
             });
         }
     }
@@ -266,7 +275,8 @@ pub(crate) fn run(
         return Err(refused(args.spec, why));
     }
     if let Way::Scatter(merge) = way {
-        scatter(forwards, (merge, args), session);
+        let tracks = engine.tracked_elsewhere(session, [args].into_iter());
+        scatter(forwards, (merge, args, tracks), session);
         return Ok(());
     }
     let keys = if engine.is_cluster() { keys_of([args].into_iter())? } else { Keys::default() };
@@ -285,7 +295,7 @@ pub(crate) fn run(
         Way::Scatter(_) | Way::Refused(_) => return Ok(()),
         Way::Watch => {
             encode(args, &mut forwards.bytes);
-            forwards.add(session, Kind::Watch, false, keys);
+            forwards.add(session, Kind::Watch, false, keys, None);
             session.leased = true;
             return Ok(());
         }
@@ -293,11 +303,20 @@ pub(crate) fn run(
             let (what, args) = (What::Command(command_id(args)), args.to_owned_args());
             Kind::Subscribe(kind, Postponed { what, args, until_ms: 0, turn: false })
         }
+        Way::Track => {
+            check_tracking(args, session)?;
+            let (what, args) = (What::Command(command_id(args)), args.to_owned_args());
+            Kind::Track(Postponed { what, args, until_ms: 0 })
+        }
         // It has a handler of its own.
         Way::Here | Way::Anywhere => return Ok(()),
     };
+    let tracks = match kind {
+        Kind::Plain => engine.tracked_elsewhere(session, [args].into_iter()),
+        _ => None,
+    };
     encode(args, &mut forwards.bytes);
-    forwards.add(session, kind, args.spec.flags & flag::READONLY != 0, keys);
+    forwards.add(session, kind, args.spec.flags & flag::READONLY != 0, keys, tracks);
     Ok(())
 }
 
@@ -337,7 +356,11 @@ fn cross_slot(one: &(u16, Vec<u8>), two: &(u16, Vec<u8>)) -> Error {
 }
 
 /// Notes a request with one key in each argument as one for each slot.
-fn scatter(forwards: &mut Forwards, (merge, args): (Merge, &Args<'_>), session: &mut Session) {
+fn scatter(
+    forwards: &mut Forwards,
+    (merge, args, tracks): (Merge, &Args<'_>, Option<Names>),
+    session: &mut Session,
+) {
     let mut slots: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
     for (place, key) in args.rest(1).enumerate() {
         slots.entry(keys::key_slot(key)).or_default().push(place as u32);
@@ -346,7 +369,7 @@ fn scatter(forwards: &mut Forwards, (merge, args): (Merge, &Args<'_>), session: 
     if slots.len() == 1 {
         encode(args, &mut forwards.bytes);
         let keys = Keys { slot: slots.keys().next().copied(), only: None };
-        return forwards.add(session, Kind::Plain, reads, keys);
+        return forwards.add(session, Kind::Plain, reads, keys, tracks);
     }
     let begin = forwards.bytes.len();
     let mut pieces = Vec::with_capacity(slots.len());
@@ -356,7 +379,7 @@ fn scatter(forwards: &mut Forwards, (merge, args): (Merge, &Args<'_>), session: 
         resp::encode::request(None, &Slices(&words), &mut forwards.bytes);
         pieces.push(Piece { slot, end: forwards.bytes.len() - begin, places });
     }
-    forwards.add(session, Kind::Scatter(merge, pieces), reads, Keys::default());
+    forwards.add(session, Kind::Scatter(merge, pieces), reads, Keys::default(), tracks);
 }
 
 /// Notes SCAN of the primary that its cursor names by a slot: the cursor's lowest bits.
@@ -368,7 +391,7 @@ fn scan(forwards: &mut Forwards, args: &Args<'_>, session: &mut Session) -> Resu
     words[1] = own.as_bytes();
     resp::encode::request(None, &Slices(&words), &mut forwards.bytes);
     let keys = Keys { slot: Some((cursor & ((1 << SLOT_BITS) - 1)) as u16), only: None };
-    forwards.add(session, Kind::Scan, true, keys);
+    forwards.add(session, Kind::Scan, true, keys, None);
     Ok(())
 }
 
@@ -385,18 +408,46 @@ pub(crate) fn exec(
     } else {
         Keys::default()
     };
+    let tracks = if session.info.has(client_flag::TRACKING) {
+        let queued: Vec<Args<'_>> = queued.iter().map(OwnedArgs::args).collect();
+        engine.tracked_elsewhere(session, queued.iter())
+    } else {
+        None
+    };
     let bytes = &mut local.forwards.bytes;
     bytes.extend_from_slice(b"*1\r\n$5\r\nMULTI\r\n");
     queued.iter().for_each(|owned| encode(&owned.args(), bytes));
     bytes.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
     // The connection that it has goes with it.
-    local.forwards.add(session, Kind::Exec(queued.len() as u32), false, keys);
+    local.forwards.add(session, Kind::Exec(queued.len() as u32), false, keys, tracks);
     session.leased = false;
     Ok(())
 }
 
 fn refused(spec: &CommandSpec, why: &str) -> Error {
     Error::err(format!("'{}' is not served by a gateway: {why}", full_name(spec)))
+}
+
+/// What of CLIENT TRACKING ON is not served.
+fn check_tracking(args: &Args<'_>, session: &Session) -> Result<(), Error> {
+    let refuse = |what: &str| Err(Error::err(format!("CLIENT TRACKING {what}")));
+    for index in 3..args.len() {
+        if args.is(index, "BCAST") {
+            return refuse("with BCAST is not served by a gateway: it would be told of every write");
+        }
+        if args.is(index, "REDIRECT") {
+            return refuse("with REDIRECT is not served by a gateway: track over RESP3 or RESPB");
+        }
+    }
+    if is_resp2(session) {
+        return refuse("needs RESP3 or RESPB in front of a gateway: HELLO 3");
+    }
+    Ok(())
+}
+
+/// Whether a request goes there. CLIENT TRACKING OFF does not, nor what has come back from there to run here.
+pub(crate) fn goes(way: Way, args: &Args<'_>, session: &mut Session) -> bool {
+    !std::mem::take(&mut session.confirmed) && (!matches!(way, Way::Track) || args.is(2, "ON"))
 }
 
 fn database(engine: &Engine, args: &Args<'_>) -> Result<u8, Error> {

@@ -76,7 +76,7 @@ pub use executor::{Executor, Host, Lent, Postponed};
 pub use formats::{hyperloglog, rdb};
 pub(crate) use keeping::catalogue;
 pub use keeping::{background, durable, eviction, safe};
-pub use observe::{command_log, feed, histogram, history, hot, latency, monitor, notify, stats};
+pub use observe::{behind, command_log, feed, histogram, history, hot, latency, monitor, notify, stats};
 pub use requests::Requests;
 pub use sessions::{clients, held, mailbox, pubsub, push, respb, session, tracking, transaction};
 pub(crate) use text::excerpt;

@@ -9,6 +9,7 @@ use weft_engine::Postponed;
 use weft_engine::blocking::End;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::mailbox::Recipient;
+use weft_engine::tracking::Names;
 
 use crate::dial::Checks;
 use crate::link::{Due, Expect, Link};
@@ -48,6 +49,13 @@ pub trait Front {
     fn answer(&mut self, to: Recipient, answer: Answer<'_>);
     /// Has the worker tell of a socket, under this place, once for each change. `false` if it cannot.
     fn watch(&mut self, socket: BorrowedFd<'_>, place: u32) -> bool;
+    /// A client is about to be passed a reply of keys that the server tells of when they change.
+    fn track(&mut self, to: Recipient, names: &Names);
+    /// It has been passed a reply that was held back, or whose keys the server does not tell of: what is not noted any
+    /// more it must not keep.
+    fn held(&mut self, to: Recipient, names: &Names);
+    /// Keys have changed; without names, any.
+    fn changed(&mut self, names: Option<&[Box<[u8]>]>);
 }
 
 /// What follows a reply.
@@ -69,7 +77,7 @@ pub(crate) fn replied(
     checks: &Checks,
     front: &mut impl Front,
 ) -> Next {
-    let resp2 = link.resp2;
+    let (resp2, mut tracks) = (link.resp2, link.tracks);
     let bytes = link.reply(place);
     let is_error = bytes.first() == Some(&b'-');
     let is_copy = checks.moves && bytes.starts_with(b"-READONLY");
@@ -78,12 +86,32 @@ pub(crate) fn replied(
             front(to, if due.silent { Answer::Nothing } else { answer });
         }
     };
-    let mut front = |to, answer: Answer<'_>| front.answer(to, answer);
+    let tracked = match (due.to, &due.tracks) {
+        (Some(to), Some(names)) if !is_error => Some((to, names)),
+        _ => None,
+    };
+    if let Some((to, names)) = tracked
+        && due.noted
+    {
+        front.track(to, names);
+    }
+    let behind = &mut *front;
+    let mut front = |to, answer: Answer<'_>| behind.answer(to, answer);
     let mut next = Next::GoOn;
     match due.expect {
         Expect::Aside => {}
         Expect::Own if is_error => next = Next::End(text(bytes)),
         Expect::Own => {}
+        Expect::Track(_) if is_error => {
+            let text = format!("the server behind the gateway does not tell of changes: {}", text(bytes));
+            tell(&mut front, Answer::Error(Error::err(text)));
+        }
+        Expect::Track(request) => {
+            if let Some(to) = due.to {
+                front(to, Answer::Confirmed(request));
+            }
+            tracks = true;
+        }
         Expect::Plain | Expect::Watch => tell(&mut front, Answer::Reply { bytes, resp2 }),
         Expect::Select(db) if !is_error => {
             checks.db_max.fetch_max(db, Relaxed);
@@ -132,6 +160,12 @@ pub(crate) fn replied(
             next = if link.watches { Next::GoOn } else { Next::Free };
         }
     }
+    if let Some((to, names)) = tracked
+        && !due.noted
+    {
+        behind.held(to, names);
+    }
+    link.tracks = tracks;
     if is_copy {
         return Next::End("the server takes only reads: it is no master any more".into());
     }

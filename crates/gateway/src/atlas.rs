@@ -21,6 +21,8 @@ const LOOK: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 /// The longest that one node is waited for.
 const WAIT: Duration = Duration::from_secs(1);
+/// Replicas of one primary that may be read from.
+const REPLICAS_MAX: usize = 8;
 /// Nodes that are listened to.
 const NODES_MAX: usize = 500;
 
@@ -29,6 +31,8 @@ const NODES_MAX: usize = 500;
 pub(crate) struct Map {
     /// The nodes that have slots, by the lowest of them.
     pub(crate) primaries: Vec<Address>,
+    /// The replicas of each, in the same order.
+    pub(crate) replicas: Vec<Vec<Address>>,
     /// Their lowest slots.
     pub(crate) lowest: Vec<u16>,
     /// For each slot, which of them has it.
@@ -166,7 +170,7 @@ fn ask(node: &Address, to: &Config) -> Result<Map, String> {
 /// Reads CLUSTER SLOTS. A node that does not know its own name is the one that was asked.
 fn read(reply: &Reply, asked: &Address) -> Option<Map> {
     let Reply::Array(ranges) = reply else { return None };
-    let mut found: Vec<(u16, u16, Address)> = Vec::new();
+    let mut found: Vec<(u16, u16, Address, Vec<Address>)> = Vec::new();
     let mut nodes = Vec::new();
     for range in ranges {
         let Reply::Array(parts) = range else { return None };
@@ -178,7 +182,13 @@ fn read(reply: &Reply, asked: &Address) -> Option<Map> {
         for (node, at) in of.iter().zip(0..) {
             let Some(address) = address(node, asked) else { continue };
             if at == 0 {
-                found.push((*begin as u16, *end as u16, address.clone()));
+                found.push((*begin as u16, *end as u16, address.clone(), Vec::new()));
+            } else if let Some((first, .., replicas)) = found.last_mut()
+                // Where the primary cannot be told of, they are nobody's.
+                && i64::from(*first) == *begin
+                && replicas.len() < REPLICAS_MAX
+            {
+                replicas.push(address.clone());
             }
             if !nodes.contains(&address) && nodes.len() < NODES_MAX {
                 nodes.push(address);
@@ -186,11 +196,18 @@ fn read(reply: &Reply, asked: &Address) -> Option<Map> {
         }
     }
     found.sort_by_key(|(begin, ..)| *begin);
-    let mut map = Map { primaries: Vec::new(), lowest: Vec::new(), owners: vec![NOBODY; SLOTS], nodes };
-    for (begin, end, address) in found {
+    let mut map = Map {
+        primaries: Vec::new(),
+        replicas: Vec::new(),
+        lowest: Vec::new(),
+        owners: vec![NOBODY; SLOTS],
+        nodes,
+    };
+    for (begin, end, address, replicas) in found {
         let known = map.primaries.iter().position(|known| *known == address);
         let at = known.unwrap_or_else(|| {
             map.primaries.push(address);
+            map.replicas.push(replicas);
             map.lowest.push(begin);
             map.primaries.len() - 1
         });
@@ -240,6 +257,7 @@ mod tests {
             [0, 0, NOBODY, 0, NOBODY, 1, 1]
         );
         assert_eq!(map.nodes.len(), 3);
+        assert_eq!(map.replicas, [vec![], vec![Address::Tcp("c".into(), 3)]]);
     }
 
     #[test]

@@ -13,10 +13,13 @@ use weft_engine::mailbox::Recipient;
 use crate::answer::{Answer, Front, Redirect, ended, unreachable};
 use crate::atlas::{Atlas, Map, NOBODY};
 use crate::dial::Checks;
+use crate::figures::Board;
 use crate::hub::Hub;
 use crate::link::KEPT_BYTES_MAX;
 use crate::options::Options;
-use crate::orders::{Held, Order, Orders, Scripts, Seen, State};
+use crate::orders::{Held, Order, Orders, Seen, State};
+use crate::replicas::Replicas;
+use crate::scripts::Scripts;
 use crate::upstream::{SERVERS_MAX, Upstream, server_of};
 
 /// How often a request that came before the map is looked at.
@@ -31,6 +34,9 @@ pub(crate) struct Common {
     pub(crate) hub: Arc<Hub>,
     pub(crate) checks: Arc<Checks>,
     pub(crate) scripts: Arc<Scripts>,
+    pub(crate) board: Arc<Board>,
+    /// Who may be read from beside primaries, if anybody may.
+    pub(crate) replicas: Option<Arc<Replicas>>,
 }
 
 /// A worker's part of a cluster.
@@ -45,6 +51,8 @@ pub struct Cluster {
     wake: Arc<dyn Fn() + Send + Sync>,
     /// By their numbers, as `orders.addresses`.
     nodes: Vec<Upstream>,
+    /// Those that are replicas which are read from.
+    readers: Vec<bool>,
     orders: Orders,
     /// Requests that came before there was a map, and until when they wait.
     early: Vec<(u64, Forward, Box<[u8]>)>,
@@ -66,7 +74,7 @@ impl Cluster {
         wake: Arc<dyn Fn() + Send + Sync>,
     ) -> Self {
         atlas.tell(Arc::clone(&wake));
-        let orders = Orders::new(Arc::clone(&common.scripts), common.options.timeout_ms);
+        let orders = Orders::new(Arc::clone(&common.scripts), common.options.patience_ms());
         let first = common.options.to.address.clone();
         let mut cluster = Self {
             common,
@@ -77,12 +85,13 @@ impl Cluster {
             leases,
             wake,
             nodes: Vec::new(),
+            readers: Vec::new(),
             orders,
             early: Vec::new(),
             looked_ms: 0,
         };
         // Subscriptions are brought by it, whoever it connects to.
-        let _ = cluster.node(&first);
+        let _ = cluster.node(&first, false);
         cluster
     }
 
@@ -106,7 +115,10 @@ impl Cluster {
         if self.atlas.version() != self.version {
             self.version = self.atlas.version();
             if let Ok(map) = self.atlas.map() {
-                self.adopt(map);
+                if self.adopt(map) {
+                    // Who has had them may not tell of changes any more.
+                    front.changed(None);
+                }
                 for (_, forward, bytes) in std::mem::take(&mut self.early) {
                     self.accept(forward, &bytes, front);
                 }
@@ -169,23 +181,28 @@ impl Cluster {
         self.go(front);
     }
 
-    /// Slots are as this map says from now on.
-    fn adopt(&mut self, map: Arc<Map>) {
-        self.primaries = map.primaries.iter().filter_map(|address| self.node(address).ok()).collect();
+    /// Slots are as this map says from now on. Says whether others had some before.
+    fn adopt(&mut self, map: Arc<Map>) -> bool {
+        let others = |old: &Map| old.primaries != map.primaries || old.owners != map.owners;
+        let is_other = self.map.as_deref().is_some_and(others);
+        self.primaries = map.primaries.iter().filter_map(|address| self.node(address, false).ok()).collect();
         self.orders.lowest.clone_from(&map.lowest);
         // Beyond what a gateway can have, requests are refused one by one.
         self.map = (self.primaries.len() == map.primaries.len()).then_some(map);
+        is_other
     }
 
-    /// The number of a node.
-    fn node(&mut self, address: &Address) -> Result<usize, Error> {
+    /// The number of a node; of one as a replica, which is another one.
+    fn node(&mut self, address: &Address, reads_only: bool) -> Result<usize, Error> {
         let addresses = &mut self.orders.addresses;
-        if let Some(at) = addresses.iter().position(|known| known == address) {
+        let mut known = addresses.iter().zip(&self.readers);
+        if let Some(at) = known.position(|known| known == (address, &reads_only)) {
             return Ok(at);
         }
         let mut options = (*self.common.options).clone();
         options.to.address = address.clone();
         options.cluster.clear();
+        options.reads_only = reads_only;
         let at = if self.nodes.len() < SERVERS_MAX {
             self.nodes.len()
         } else {
@@ -195,14 +212,19 @@ impl Cluster {
             over.ok_or_else(|| unreachable("it has more nodes than a gateway can have"))?
         };
         let (wake, hub) = (Arc::clone(&self.wake), Arc::clone(&self.common.hub));
-        let shared = (hub, Arc::clone(&self.common.checks));
+        let figures = self.common.board.add(address.to_string());
+        let shared = (hub, Arc::clone(&self.common.checks), Arc::clone(&figures));
         let upstream = Upstream::new(Arc::new(options), self.leases, shared, move || wake()).routed(at);
         if at == self.nodes.len() {
             self.nodes.push(upstream);
             addresses.push(address.clone());
+            self.readers.push(reads_only);
+            self.orders.figures.push(figures);
         } else {
             self.nodes[at] = upstream;
             addresses[at] = address.clone();
+            self.readers[at] = reads_only;
+            self.orders.figures[at] = figures;
         }
         Ok(at)
     }
@@ -231,12 +253,18 @@ impl Cluster {
             return self.release(&forward, front);
         }
         if self.map.is_none() {
-            let until_ms = now_ms + self.common.options.timeout_ms;
+            let until_ms = now_ms + self.common.options.patience_ms();
             return self.early.push((until_ms, forward, bytes.into()));
         }
         if let Kind::Subscribe(..) = forward.kind {
             let mut seen = Seen { orders: &mut self.orders, node: 0, front };
-            return self.nodes[0].forward(forward, b"", bytes, &mut seen);
+            return self.nodes[0].forward(forward, (now_ms, b""), bytes, &mut seen);
+        }
+        if let Kind::Track(_) = forward.kind {
+            // What one node does the others do.
+            let node = self.primaries.first().copied().unwrap_or_default();
+            let mut seen = Seen { orders: &mut self.orders, node, front };
+            return self.nodes[node].forward(forward, (now_ms, b""), bytes, &mut seen);
         }
         let primaries = &self.primaries;
         let client = self.orders.clients.entry(id).or_default();
@@ -328,9 +356,10 @@ impl Cluster {
             silent: true,
             leased: false,
             keys: Keys::default(),
+            tracks: None,
         };
         let mut seen = Seen { orders: &mut self.orders, node, front };
-        self.nodes[node].forward(forward, b"", b"", &mut seen);
+        self.nodes[node].forward(forward, (0, b""), b"", &mut seen);
     }
 
     /// Sends all that may go.
@@ -367,8 +396,8 @@ impl Cluster {
             let next = order.next.as_ref().map(|(address, _)| address.clone());
             let node = match (pinned, next) {
                 (Some(node), _) => Ok(node),
-                (None, Some(address)) => self.node(&address),
-                (None, None) => self.owner(id, slot),
+                (None, Some(address)) => self.node(&address, false),
+                (None, None) => self.reader(id, at).map_or_else(|| self.owner(id, slot), Ok),
             };
             let node = match node {
                 Ok(node) => node,
@@ -387,14 +416,25 @@ impl Cluster {
             }
             self.orders.stamp += 1;
             client.orders[at].leased |= client.leased.is_some_and(|(leased, _)| leased == node);
+            let begun_ms = client.orders[at].begun_ms;
             let (forward, prefix, bytes) = client.orders[at].send(node, self.orders.stamp);
             self.orders.sending = Some(id);
             let mut seen = Seen { orders: &mut self.orders, node, front: &mut *front };
-            self.nodes[node].forward(forward, &prefix, &bytes, &mut seen);
+            self.nodes[node].forward(forward, (begun_ms, &prefix), &bytes, &mut seen);
             self.orders.sending = None;
             let now = self.orders.clients.get(&id).map_or(0, |client| client.orders.len());
             at = if now == count { at + 1 } else { 0 };
         }
+    }
+
+    /// A replica that a request may be read from.
+    fn reader(&mut self, id: u64, at: usize) -> Option<usize> {
+        let replicas = self.common.replicas.as_ref()?;
+        let slot = self.orders.reads_slot(id, at)?;
+        let map = self.map.as_ref()?;
+        let of = map.replicas.get(usize::from(map.owners[usize::from(slot)]))?;
+        let address = replicas.choose(of, id as usize)?.clone();
+        self.node(&address, true).ok()
     }
 
     /// Who has a slot; for what has none, always the same node for one client.

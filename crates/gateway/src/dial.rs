@@ -4,13 +4,19 @@
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
+use rustix::net::sockopt;
 use weft_client::fleet::Wire;
 use weft_client::{Address, Config, Connection, Protocol, Reply};
 use weft_engine::Postponed;
 use weft_engine::mailbox::Recipient;
 
 use crate::options::{Options, Sentinel};
+
+/// A connection on which nothing comes for so long is looked at by the system, which gives it up after as long again.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+const KEEP_ALIVE_TRIES: u32 = 3;
 
 /// What every connection must be able to do.
 #[derive(Debug, Default)]
@@ -125,8 +131,20 @@ fn find(sentinel: &Sentinel, to: &Config) -> weft_client::Result<Address> {
     Err(last)
 }
 
+/// Whoever blocks may wait for hours in which nothing comes: that the other end is gone is asked of the system.
+fn keep_alive(connection: &Connection) {
+    // Over a Unix socket there is nothing to be asked.
+    let _ = sockopt::set_tcp_keepidle(connection, KEEP_ALIVE);
+    let _ = sockopt::set_tcp_keepintvl(connection, KEEP_ALIVE / KEEP_ALIVE_TRIES);
+    let _ = sockopt::set_tcp_keepcnt(connection, KEEP_ALIVE_TRIES);
+}
+
 fn connect(options: &Options, checks: &Checks, resp2: bool) -> weft_client::Result<(Wire, i64)> {
     let mut connection = server(options, resp2)?;
+    keep_alive(&connection);
+    if options.reads_only {
+        connection.command(&["READONLY"])?;
+    }
     let id = connection.query::<i64>(&["CLIENT", "ID"])?;
     // Where MULTI is refused, what is behind it would run at once.
     connection.command(&["MULTI"])?;

@@ -10,10 +10,15 @@
 //! | `options` | which server, and how much of it |
 //! | `link` | one connection: what is to be sent, what is due |
 //! | `upstream` | a worker's connections: shared ones, leased ones |
+//! | `late` | what is late: replies, waits, servers that say nothing |
+//! | `breaker` | when a server that cannot be reached is tried again |
+//! | `figures` | what is counted of the servers behind |
 //! | `answer` | what a reply means for who waits for it |
 //! | `atlas` | which node of a cluster has which slots |
 //! | `cluster` | which request goes to which node |
 //! | `orders` | requests in front of a cluster: what waits, what goes again, whose reply is next |
+//! | `replicas` | which replicas of a cluster may be read from |
+//! | `scripts` | scripts for nodes that do not have them |
 //! | `merge` | one reply made of several |
 //! | `leases` | who has a connection to himself, and who waits for one |
 //! | `dial` | making connections, on threads that may wait |
@@ -28,15 +33,20 @@
 
 mod answer;
 mod atlas;
+mod breaker;
 mod cluster;
 mod dial;
+mod figures;
 mod hub;
+mod late;
 mod leases;
 mod link;
 mod merge;
 mod options;
 mod orders;
+mod replicas;
 pub mod reply;
+mod scripts;
 mod upstream;
 pub mod ways;
 
@@ -58,6 +68,8 @@ pub use cluster::Cluster;
 
 use atlas::Atlas;
 use cluster::Common;
+use figures::{Board, Told};
+use replicas::Replicas;
 
 /// What all workers share.
 #[derive(Debug)]
@@ -80,19 +92,30 @@ impl Gateway {
         };
         options.atlas.clone_from(&atlas);
         let options = Arc::new(options);
+        let bound = Duration::from_millis(options.replica_ms);
+        let replicas = match &atlas {
+            Some(atlas) if !bound.is_zero() => Some(Replicas::start(&options.to, Arc::clone(atlas), bound)?),
+            _ => None,
+        };
         let hub = hub::Hub::start(Arc::clone(&options), engine)?;
         let checks = dial::Checks { moves: options.sentinel.is_some(), ..Default::default() };
-        let common = Common { options, hub, checks: Arc::new(checks), scripts: Arc::default() };
+        let board = Arc::<Board>::default();
+        engine.behind.set(Box::new(Told(Arc::clone(&board))));
+        let common =
+            Common { options, hub, checks: Arc::new(checks), scripts: Arc::default(), board, replicas };
         Ok(Self { common, atlas })
     }
 
     /// One worker's part. `wake` wakes it when a connection stands or a subscription is confirmed.
     #[must_use]
     pub fn upstream(&self, workers: u16, wake: impl Fn() + Send + Sync + 'static) -> Behind {
-        let Common { options, hub, checks, .. } = self.common.clone();
+        let Common { options, hub, checks, board, .. } = self.common.clone();
         let leases = (options.leases / usize::from(workers.max(1))).max(1);
         match &self.atlas {
-            None => Behind::One(Box::new(Upstream::new(options, leases, (hub, checks), wake))),
+            None => {
+                let figures = board.add(options.shown());
+                Behind::One(Box::new(Upstream::new(options, leases, (hub, checks, figures), wake)))
+            }
             Some(atlas) => {
                 let cluster = Cluster::new(self.common.clone(), Arc::clone(atlas), leases, Arc::new(wake));
                 Behind::Many(Box::new(cluster))

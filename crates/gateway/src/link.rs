@@ -7,8 +7,10 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use weft_client::fleet::Wire;
+use weft_engine::Postponed;
 use weft_engine::blocking::End;
 use weft_engine::mailbox::Recipient;
+use weft_engine::tracking::Names;
 use weft_protocol::Outcome;
 use weft_protocol::request::Texts;
 use weft_protocol::resp::ReplyDecoder;
@@ -41,6 +43,8 @@ pub(crate) enum Expect {
     Watch,
     /// A request over a connection of its own.
     Alone,
+    /// The server is to tell of changes; this request of a client runs then.
+    Track(Box<Postponed>),
     /// Nobody's: what must go well for what is behind it.
     Own,
     /// Nobody's: how it goes does not matter.
@@ -55,6 +59,8 @@ pub(crate) struct Due {
     pub(crate) expect: Expect,
     /// Replies before it that are passed over: those to MULTI and to what it queues.
     pub(crate) skip: u32,
+    /// As many as there were at first.
+    pub(crate) skips: u32,
     /// The first error among those.
     pub(crate) failed: Option<Box<[u8]>>,
     /// Its client does not want it.
@@ -65,6 +71,11 @@ pub(crate) struct Due {
     pub(crate) again: bool,
     /// In which database its request runs, if that matters.
     pub(crate) db: Option<u8>,
+    /// Keys that its client wants to be told of when they change, and whether the server has been asked to tell.
+    pub(crate) tracks: Option<Names>,
+    pub(crate) noted: bool,
+    /// When its client is told that it takes too long; 0 for never.
+    pub(crate) until_ms: u64,
     /// Where its request begins among all bytes.
     pub(crate) begin: u64,
 }
@@ -72,10 +83,24 @@ pub(crate) struct Due {
 impl Due {
     pub(crate) fn new(to: Option<Recipient>, expect: Expect, silent: bool) -> Self {
         let (reads, again) = (false, false);
-        Self { to, expect, skip: 0, failed: None, silent, reads, again, db: None, begin: 0 }
+        Self {
+            to,
+            expect,
+            skip: 0,
+            skips: 0,
+            failed: None,
+            silent,
+            reads,
+            again,
+            db: None,
+            tracks: None,
+            noted: false,
+            until_ms: 0,
+            begin: 0,
+        }
     }
     pub(crate) fn skipping(self, skip: u32) -> Self {
-        Self { skip, ..self }
+        Self { skip, skips: skip, ..self }
     }
 }
 
@@ -84,6 +109,8 @@ impl Due {
 pub(crate) enum Came {
     /// A reply, at this place of the input.
     Reply(Box<Due>, Range<usize>),
+    /// What nobody has asked for, at this place.
+    Push(Range<usize>),
     /// Nothing that is whole.
     Nothing,
     /// What is no reply, or one that nobody has asked for.
@@ -104,6 +131,8 @@ pub(crate) struct Link {
     pub(crate) owner: Option<Recipient>,
     /// He watches keys over it: it is his until EXEC.
     pub(crate) watches: bool,
+    /// The server tells of changes of keys that are read over it, where it is asked to.
+    pub(crate) tracks: bool,
     /// CLIENT ID there.
     pub(crate) id: i64,
     /// The database that requests run in which are put behind the others now.
@@ -133,6 +162,7 @@ impl Link {
             is_lease,
             owner: None,
             watches: false,
+            tracks: false,
             id: 0,
             db: Some(0),
             out: Vec::new(),
@@ -162,6 +192,10 @@ impl Link {
     /// Bytes of requests that wait to be answered.
     pub(crate) const fn waiting(&self) -> usize {
         self.out.len()
+    }
+    /// Replies that are due.
+    pub(crate) fn asked(&self) -> usize {
+        self.due.len()
     }
     pub(crate) fn due(&mut self) -> &mut VecDeque<Due> {
         &mut self.due
@@ -284,7 +318,7 @@ impl Link {
             let place = self.at..self.at + frame.len;
             self.at = place.end;
             if frame.push {
-                continue;
+                return Came::Push(place);
             }
             let Some(due) = self.due.front_mut() else {
                 return Came::Broken("a reply came that nobody has asked for".into());

@@ -36,6 +36,13 @@ pub struct Options {
     /// `--upstream-timeout`: how long nothing may come of what is due, and how long a client may wait for a connection
     /// to itself.
     pub timeout_ms: u64,
+    /// `--command-timeout`: how long a client waits for the answer of a command that does not block; 0 for as long as
+    /// the server is heard of.
+    pub command_timeout_ms: u64,
+    /// `--replica-reads`: how old what a replica answers may be; 0: they are not read from.
+    pub replica_ms: u64,
+    /// Its connections only read, from a replica.
+    pub(crate) reads_only: bool,
 }
 
 /// Sentinels, and the name under which they know the server.
@@ -77,7 +84,30 @@ impl Options {
             return no("a database has no place in the URL: clients SELECT theirs".into());
         }
         to.name = Some("weft-gateway".into());
-        Ok(Self { to, sentinel, cluster, atlas: None, leases: LEASES, timeout_ms: TIMEOUT_MS })
+        Ok(Self {
+            to,
+            sentinel,
+            cluster,
+            atlas: None,
+            leases: LEASES,
+            timeout_ms: TIMEOUT_MS,
+            command_timeout_ms: 0,
+            replica_ms: 0,
+            reads_only: false,
+        })
+    }
+
+    /// When a client that waits since `begun_ms` is told that it takes too long; 0 for never.
+    pub(crate) const fn late_ms(&self, begun_ms: u64) -> u64 {
+        if self.command_timeout_ms > 0 { begun_ms + self.command_timeout_ms } else { 0 }
+    }
+    /// How long what proves to have done nothing is tried again.
+    pub(crate) fn patience_ms(&self) -> u64 {
+        if self.command_timeout_ms > 0 {
+            self.timeout_ms.min(self.command_timeout_ms)
+        } else {
+            self.timeout_ms
+        }
     }
 
     /// The server, as it is shown.
@@ -106,6 +136,11 @@ impl Options {
         };
         match name {
             "leases" => self.leases = number(1..=LEASES_MAX as u64)? as usize,
+            "command-timeout" => self.command_timeout_ms = number(0..=TIMEOUT_MS_MAX)?,
+            "replica-reads" if self.cluster.is_empty() => {
+                return Err(OptionsError("--replica-reads is about a cluster: --to cluster://host".into()));
+            }
+            "replica-reads" => self.replica_ms = number(0..=TIMEOUT_MS_MAX)?,
             "upstream-timeout" => self.timeout_ms = number(1..=TIMEOUT_MS_MAX)?,
             "upstream-ca" => self.tls(name)?.ca_file = Some(PathBuf::from(text)),
             "upstream-cert" => self.tls(name)?.cert_file = Some(PathBuf::from(text)),
@@ -208,6 +243,10 @@ mod tests {
         assert_eq!(options.leases, 3);
         assert!(options.set("leases", "0").is_err() && options.set("leases", "10001").is_err());
         assert!(options.set("upstream-timeout", "0").is_err());
+        assert_eq!((options.late_ms(7), options.patience_ms()), (0, TIMEOUT_MS));
+        assert_eq!(options.set("command-timeout", "500"), Ok(true));
+        assert_eq!((options.late_ms(7), options.patience_ms()), (507, 500));
+        assert!(options.set("command-timeout", "3600001").is_err());
         assert!(options.set("upstream-ca", "file").unwrap_err().to_string().contains("rediss"));
         assert_eq!(options.set("port", "1"), Ok(false));
     }

@@ -8,24 +8,25 @@
 //! of its kind are back; had one of them run meanwhile, the refusal is its answer.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use weft_client::Address;
 use weft_engine::blocking::End;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Keys, Kind, Merge, SLOT_BITS};
 use weft_engine::mailbox::Recipient;
+use weft_engine::tracking::Names;
 
 use crate::answer::{Answer, Front, Redirect, ended, unreachable};
+use crate::figures::{Figures, bump};
 use crate::merge;
+use crate::scripts::{Scripts, words};
 
 /// Redirections that are followed at once; what comes behind them waits a little.
 const AT_ONCE_MAX: u32 = 3;
 /// The first wait before a request goes again, and the longest.
 const BACK_OFF_MS: u64 = 10;
 const BACK_OFF_MS_MAX: u64 = 250;
-/// Bytes of scripts that are kept for nodes that do not have them.
-const SCRIPTS_BYTES_MAX: usize = 16 << 20;
 
 /// What a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +49,12 @@ impl What {
             Kind::Watch => Self::Watch,
             Kind::Alone => Self::Alone,
             Kind::Scan => Self::Scan,
-            Kind::Plain | Kind::Scatter(..) | Kind::Everywhere(_) | Kind::Subscribe(..) | Kind::Release => {
-                Self::Plain
-            }
+            Kind::Plain
+            | Kind::Scatter(..)
+            | Kind::Everywhere(_)
+            | Kind::Subscribe(..)
+            | Kind::Track(_)
+            | Kind::Release => Self::Plain,
         }
     }
     const fn kind(self) -> Kind {
@@ -112,7 +116,7 @@ pub(crate) struct Order {
     pub(crate) state: State,
     /// When it was sent, as a number that grows.
     stamp: u64,
-    begun_ms: u64,
+    pub(crate) begun_ms: u64,
     /// Not before this time.
     pub(crate) at_ms: u64,
     tries: u32,
@@ -126,6 +130,8 @@ pub(crate) struct Order {
     reason: Option<Held>,
     /// Which keys of the request it is a part of it has.
     places: Vec<u32>,
+    /// Keys that its client wants to be told of when they change.
+    tracks: Option<Names>,
 }
 
 impl Order {
@@ -150,11 +156,14 @@ impl Order {
             prefix: [].into(),
             reason: None,
             places: Vec::new(),
+            tracks: forward.tracks.clone(),
         }
     }
     pub(crate) fn part(forward: &Forward, bytes: &[u8], slot: u16, places: Vec<u32>, now_ms: u64) -> Self {
         let keys = Keys { slot: Some(slot), only: None };
-        Self { keys, places, ..Self::new(forward, bytes, now_ms) }
+        let of = |all: &Names| places.iter().filter_map(|place| all.get(*place as usize).cloned()).collect();
+        let tracks = forward.tracks.as_ref().map(of);
+        Self { keys, places, tracks, ..Self::new(forward, bytes, now_ms) }
     }
     const fn is_waiting(&self) -> bool {
         matches!(self.state, State::Waiting)
@@ -188,12 +197,13 @@ impl Order {
             silent: false,
             leased: self.leased,
             keys: self.keys,
+            tracks: self.tracks.clone(),
         };
         (forward, prefix, Arc::clone(&self.bytes))
     }
 }
 
-const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
+pub(crate) const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
 
 /// A client with requests that are not answered, or with a connection to himself.
 #[derive(Debug, Default)]
@@ -217,32 +227,6 @@ impl Client {
     }
 }
 
-/// Texts of scripts by their digests.
-#[derive(Debug, Default)]
-pub(crate) struct Scripts(Mutex<Texts>);
-
-#[derive(Debug, Default)]
-struct Texts {
-    loads: HashMap<Vec<u8>, Arc<[u8]>>,
-    bytes: usize,
-}
-
-impl Scripts {
-    /// Keeps the request that loads a script, unless too many are kept.
-    fn keep(&self, digest: &[u8], load: &Arc<[u8]>) {
-        let mut scripts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if scripts.bytes + load.len() <= SCRIPTS_BYTES_MAX
-            && scripts.loads.insert(digest.to_ascii_lowercase(), Arc::clone(load)).is_none()
-        {
-            scripts.bytes += load.len();
-        }
-    }
-    fn find(&self, digest: &[u8]) -> Option<Arc<[u8]>> {
-        let scripts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        scripts.loads.get(&digest.to_ascii_lowercase()).cloned()
-    }
-}
-
 /// All clients with something under way.
 #[derive(Debug)]
 pub(crate) struct Orders {
@@ -255,6 +239,8 @@ pub(crate) struct Orders {
     pub(crate) releases: Vec<(usize, Recipient)>,
     /// Where the nodes are, by their numbers.
     pub(crate) addresses: Vec<Address>,
+    /// What is counted of them.
+    pub(crate) figures: Vec<Arc<Figures>>,
     /// The lowest slots of those that have some, in their order.
     pub(crate) lowest: Vec<u16>,
     pub(crate) scripts: Arc<Scripts>,
@@ -280,6 +266,14 @@ impl<F: Front> Front for Seen<'_, F> {
     fn watch(&mut self, socket: std::os::fd::BorrowedFd<'_>, place: u32) -> bool {
         self.front.watch(socket, place)
     }
+    fn track(&mut self, to: Recipient, names: &Names) {
+        self.front.track(to, names);
+    }
+    /// Once it has been passed on, which is not now.
+    fn held(&mut self, _: Recipient, _: &Names) {}
+    fn changed(&mut self, names: Option<&[Box<[u8]>]>) {
+        self.front.changed(names);
+    }
 }
 
 impl Orders {
@@ -290,6 +284,7 @@ impl Orders {
             later: Vec::new(),
             releases: Vec::new(),
             addresses: Vec::new(),
+            figures: Vec::new(),
             lowest: Vec::new(),
             scripts,
             wants_map: false,
@@ -298,6 +293,14 @@ impl Orders {
             now_ms: 0,
             timeout_ms,
         }
+    }
+
+    /// The slot that a request reads from, if a replica may answer it: it was not tried elsewhere, and nobody counts on
+    /// being told of changes.
+    pub(crate) fn reads_slot(&self, client: u64, at: usize) -> Option<u16> {
+        let order = self.clients.get(&client)?.orders.get(at)?;
+        let is_read = order.reads && order.what == What::Plain && order.tries == 0 && order.tracks.is_none();
+        order.keys.slot.filter(|_| is_read && !order.leased)
     }
 
     pub(crate) fn is_ready(&mut self, client: u64) {
@@ -327,6 +330,16 @@ impl Orders {
         };
         if let Some(redirect) = redirect {
             self.wants_map = true;
+            if let (Some(figures), Answer::Reply { .. }) = (self.figures.get(node), &answer) {
+                bump(
+                    match redirect {
+                        Redirect::Moved(_) => &figures.moved,
+                        Redirect::Ask(_) => &figures.asked,
+                        Redirect::Later => &figures.later,
+                    },
+                    1,
+                );
+            }
             if matches!(order.what, What::Exec(_)) && order.leased {
                 // What was watched is not there any more.
                 self.done(to.client, at, Held::Null, front);
@@ -378,9 +391,10 @@ impl Orders {
             _ => {}
         }
         if is_only && client.leased.is_none() {
-            let silent = order.silent;
+            let (silent, tracks) = (order.silent, order.tracks.take());
             self.clients.remove(&to.client);
-            return tell(front, to, silent, answer);
+            tell(front, to, silent, answer);
+            return told(front, to, tracks.as_ref());
         }
         self.done(to.client, at, Held::of(answer), front);
     }
@@ -425,6 +439,9 @@ impl Orders {
             Redirect::Later => None,
         };
         order.tries += 1;
+        if let (State::Sent(node), Some(figures)) = (&order.state, self.figures.first()) {
+            bump(&self.figures.get(*node).unwrap_or(figures).again, 1);
+        }
         let is_at_once = order.next.is_some() && order.tries <= AT_ONCE_MAX;
         let back_off = (BACK_OFF_MS << order.tries.min(16)).min(BACK_OFF_MS_MAX);
         order.at_ms = if is_at_once { self.now_ms } else { self.now_ms + back_off };
@@ -461,9 +478,11 @@ impl Orders {
             let parts = std::mem::take(&mut client.orders);
             client.merge = None;
             merged(how, &parts, front);
+            parts.iter().for_each(|part| told(front, part.to, part.tracks.as_ref()));
         }
         while client.orders.front().is_some_and(Order::is_done) {
-            let Some(Order { to, silent, state: State::Done(held), .. }) = client.orders.pop_front() else {
+            let Some(Order { to, silent, state: State::Done(held), tracks, .. }) = client.orders.pop_front()
+            else {
                 break;
             };
             match held {
@@ -473,6 +492,7 @@ impl Orders {
                 Held::Null => tell(front, to, silent, Answer::Null),
                 Held::Nothing => front.answer(to, Answer::Nothing),
             }
+            told(front, to, tracks.as_ref());
         }
         if client.orders.is_empty() && client.leased.is_none() {
             self.clients.remove(&id);
@@ -502,6 +522,13 @@ fn tell(front: &mut impl Front, to: Recipient, silent: bool, answer: Answer<'_>)
     );
 }
 
+/// A client has its reply, which may have waited while keys of it changed.
+fn told(front: &mut impl Front, to: Recipient, tracks: Option<&Names>) {
+    if let Some(names) = tracks {
+        front.held(to, names);
+    }
+}
+
 /// One answer of several, which are all there.
 fn merged(how: Merge, parts: &VecDeque<Order>, front: &mut impl Front) {
     let Some(Order { to, silent, resp2, .. }) = parts.front() else { return };
@@ -519,19 +546,6 @@ fn merged(how: Merge, parts: &VecDeque<Order>, front: &mut impl Front) {
         Ok(bytes) => tell(front, *to, *silent, Answer::Reply { bytes: &bytes, resp2: *resp2 }),
         Err(why) => tell(front, *to, *silent, Answer::Error(Error::new(ErrorCode::Upstream, why))),
     }
-}
-
-/// The words of one request.
-fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = bytes.iter().position(|byte| *byte == b'\n').map_or(&b""[..], |at| &bytes[at + 1..]);
-    std::iter::from_fn(move || {
-        let head = rest.iter().position(|byte| *byte == b'\n')? + 1;
-        let len: usize =
-            std::str::from_utf8(rest[..head].strip_prefix(b"$")?).ok()?.trim_end().parse().ok()?;
-        let word = rest.get(head..head + len)?;
-        rest = rest.get(head + len + 2..)?;
-        Some(word)
-    })
 }
 
 #[cfg(test)]
@@ -556,6 +570,11 @@ mod tests {
         fn watch(&mut self, _: std::os::fd::BorrowedFd<'_>, _: u32) -> bool {
             true
         }
+        fn track(&mut self, _: Recipient, _: &Names) {}
+        fn held(&mut self, _: Recipient, names: &Names) {
+            self.0.push(format!("held {}", names.len()));
+        }
+        fn changed(&mut self, _: Option<&[Box<[u8]>]>) {}
     }
 
     fn order(slot: u16, key: u64) -> Order {
@@ -569,6 +588,7 @@ mod tests {
             silent: false,
             leased: false,
             keys: Keys { slot: Some(slot), only: Some(key) },
+            tracks: None,
         };
         Order::new(&forward, b"*1\r\n$4\r\nPING\r\n", 0)
     }
@@ -600,6 +620,19 @@ mod tests {
         reply(&mut orders, 0, "+third\r\n", &mut told);
         assert_eq!(told.0, ["+first", "+second", "+third"]);
         assert!(orders.clients.is_empty());
+    }
+
+    /// What is held back may be about keys that have changed meanwhile.
+    #[test]
+    fn who_keeps_what_he_reads_is_told_when_he_has_it() {
+        let (mut orders, mut told) = (sent(&[(1, 1, 0), (2, 2, 1)]), Told::default());
+        if let Some(client) = orders.clients.get_mut(&TO.client) {
+            client.orders[1].tracks = Some([b"k"[..].into()].into());
+        }
+        reply(&mut orders, 1, "+second\r\n", &mut told);
+        assert!(told.0.is_empty());
+        reply(&mut orders, 0, "+first\r\n", &mut told);
+        assert_eq!(told.0, ["+first", "+second", "held 1"]);
     }
 
     #[test]
@@ -645,13 +678,5 @@ mod tests {
             assert!(told.0[0].contains("cannot be reached"), "{:?}", told.0);
             assert_eq!(told.0[1], ":1");
         }
-    }
-
-    #[test]
-    fn words_of_a_request() {
-        let all: Vec<&[u8]> = words(b"*2\r\n$4\r\nLOAD\r\n$0\r\n\r\n").collect();
-        assert_eq!(all, [&b"LOAD"[..], b""]);
-        assert_eq!(words(b"*1\r\n$99\r\nshort\r\n").count(), 0);
-        assert_eq!(words(b"").count(), 0);
     }
 }

@@ -54,6 +54,31 @@ pub fn error(line: &[u8]) -> Error {
     }
 }
 
+/// Keys that a push says have changed, or all of them; nothing if it is another push.
+pub(crate) fn changed(push: &[u8]) -> Option<Changed> {
+    let mut builder = ReplyBuilder::new();
+    let outcome = ReplyDecoder::new(LIMITS).decode(push, &mut builder);
+    let (Outcome::Complete(_), Some(Reply::Push(parts))) = (outcome, builder.take()) else { return None };
+    match parts.as_slice() {
+        [Reply::Bulk(kind), Reply::Array(names)] if kind == b"invalidate" => {
+            let names = names.iter().filter_map(|name| match name {
+                Reply::Bulk(name) => Some(name.as_slice().into()),
+                _ => None,
+            });
+            Some(Changed::Keys(names.collect()))
+        }
+        [Reply::Bulk(kind), _] if kind == b"invalidate" => Some(Changed::All),
+        _ => None,
+    }
+}
+
+/// What has changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Changed {
+    Keys(Vec<Box<[u8]>>),
+    All,
+}
+
 /// Writes values as they come. What a sink has no call for is *odd*: streams, and attributes.
 struct Passing<'s, 'o> {
     sink: &'s mut ReplySink<'o>,
@@ -191,6 +216,14 @@ mod tests {
         assert_eq!(written(b"%?\r\n$1\r\na\r\n,1.5\r\n.\r\n", false, Protocol::Respb), map);
         let error = as_respb(&|sink| sink.error(&Error::with_prefix("ODD", "text")));
         assert_eq!(written(b"-ODD text\r\n", false, Protocol::Respb), error);
+    }
+
+    #[test]
+    fn what_has_changed_is_read() {
+        let keys = changed(b">2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n").unwrap();
+        assert_eq!(keys, Changed::Keys(vec![b"a"[..].into(), b"b"[..].into()]));
+        assert_eq!(changed(b">2\r\n$10\r\ninvalidate\r\n_\r\n"), Some(Changed::All));
+        assert_eq!(changed(b">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n"), None);
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! Owns: a worker's connections to the server behind, and the way of each request over them: shared or leased, lost,
-//! late. Does not own: bytes of a connection (`crate::link`), what a reply means (`crate::answer`), making one
-//! (`crate::dial`), subscriptions (`crate::hub`), clients (the front).
+//! broken. Does not own: bytes of a connection (`crate::link`), what a reply means (`crate::answer`), making one
+//! (`crate::dial`), what is late (`crate::late`), subscriptions (`crate::hub`), clients (the front).
 //!
 //! **Sent again**, once, when a shared connection breaks: all that a client has under way there, if nothing of it was
-//! sent but reads. Other clients are told, and whether their request was sent. **Broken**: a connection that cannot be
-//! made is not tried again before a pause, which doubles up to a bound; requests that come meanwhile are refused.
+//! sent but reads. Other clients are told, and whether their request was sent.
 
 use std::collections::HashSet;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use weft_engine::behind::State;
 use weft_engine::blocking::End;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Forwards, Kind};
@@ -18,21 +18,18 @@ use weft_protocol::request::Texts;
 use weft_protocol::resp::encode::request;
 
 use crate::answer::{Answer, Front, Next, ended, lost, replied, split_db, unreachable, with_db};
+use crate::breaker::Breaker;
 use crate::dial::{self, Arrival, Checks, Inbox};
+use crate::figures::{Figures, bump};
 use crate::hub::Hub;
 use crate::leases::{Leases, Waiting};
 use crate::link::{Came, Due, Expect, KEPT_BYTES_MAX, Link, WAITING_BYTES_MAX};
 use crate::options::Options;
+use crate::orders::ASKING;
+use crate::reply::{Changed, changed};
 
-/// The first pause after a connection could not be made, and the longest.
-const PAUSE_MS: u64 = 100;
-const PAUSE_MS_MAX: u64 = 5_000;
-/// A shared connection on which nothing stirs for so long is asked whether it is there.
-const SILENT_MS: u64 = 10_000;
 /// One on which nothing comes of what is due for so long is slow.
 const SLOW_MS: u64 = 1_000;
-/// A connection to be lent that nobody takes for so long is closed.
-const IDLE_LEASE_MS: u64 = 60_000;
 /// How often late replies and waits are looked for.
 const LOOK_MS: u64 = 100;
 /// Receiving calls for one connection in a tick.
@@ -48,41 +45,40 @@ pub(crate) const SERVERS_MAX: usize = 1 << (30 - LINK_BITS - 1);
 const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
-const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
+const TRACKING: &[u8] = b"*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n";
+const CACHING: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n";
 
 /// What a shared connection is at.
 #[derive(Debug, Default)]
-struct Lane {
+pub(crate) struct Lane {
     /// The connection, which may be being made.
-    link: Option<u32>,
-    /// Not tried before this time, and why.
-    down_until_ms: u64,
-    down_why: String,
-    pause_ms: u64,
+    pub(crate) link: Option<u32>,
+    pub(crate) breaker: Breaker,
 }
 
 /// A worker's connections.
 #[derive(Debug)]
 pub struct Upstream {
-    options: Arc<Options>,
+    pub(crate) options: Arc<Options>,
     hub: Arc<Hub>,
     checks: Arc<Checks>,
     inbox: Arc<Inbox>,
-    links: Vec<Option<Box<Link>>>,
+    pub(crate) figures: Arc<Figures>,
+    pub(crate) links: Vec<Option<Box<Link>>>,
     /// The shared ones: RESP3, RESP2.
-    lanes: [Lane; 2],
-    leases: Leases,
+    pub(crate) lanes: [Lane; 2],
+    pub(crate) leases: Leases,
     /// Places of those that have something to be sent.
     dirty: Vec<u32>,
     /// Those that had more than one tick receives.
     unread: Vec<u32>,
     attempts: u64,
-    now_ms: u64,
+    pub(crate) now_ms: u64,
     looked_ms: u64,
     /// What its places begin with.
     base: u32,
     /// Somebody else sends again what may be: it knows where.
-    is_routed: bool,
+    pub(crate) is_routed: bool,
 }
 
 /// The server of a place.
@@ -94,7 +90,7 @@ impl Upstream {
     pub(crate) fn new(
         options: Arc<Options>,
         leases: usize,
-        (hub, checks): (Arc<Hub>, Arc<Checks>),
+        (hub, checks, figures): (Arc<Hub>, Arc<Checks>, Arc<Figures>),
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Self {
         Self {
@@ -102,6 +98,7 @@ impl Upstream {
             hub,
             checks,
             inbox: Arc::new(Inbox::new(wake)),
+            figures,
             links: Vec::new(),
             lanes: Default::default(),
             leases: Leases::new(leases),
@@ -151,6 +148,7 @@ impl Upstream {
     /// Whether a time may come at which something is late.
     pub(crate) fn waits(&self) -> bool {
         self.links.iter().any(Option::is_some)
+            || !self.is_routed && self.lanes.iter().any(|lane| lane.breaker.is_open())
     }
 
     /// Whether a shared connection has owed something for so long that somebody else may have taken its place.
@@ -201,7 +199,7 @@ impl Upstream {
         for forward in forwards.list.drain(..) {
             let bytes = &forwards.bytes[begin..forward.end];
             begin = forward.end;
-            self.forward(forward, b"", bytes, front);
+            self.forward(forward, (self.now_ms, b""), bytes, front);
         }
         forwards.bytes.clear();
         forwards.bytes.shrink_to(KEPT_BYTES_MAX);
@@ -248,7 +246,7 @@ impl Upstream {
         }
     }
 
-    fn link(&mut self, at: u32) -> Option<&mut Link> {
+    pub(crate) fn link(&mut self, at: u32) -> Option<&mut Link> {
         self.links.get_mut(at as usize)?.as_deref_mut()
     }
     fn touch(&mut self, at: u32) {
@@ -258,16 +256,21 @@ impl Upstream {
             self.dirty.push(at);
         }
     }
-    fn ask(&mut self, at: u32, pieces: &[&[u8]], db: Option<u8>, due: Due) {
+    pub(crate) fn ask(&mut self, at: u32, pieces: &[&[u8]], db: Option<u8>, due: Due) {
         let now_ms = self.now_ms;
+        bump(&self.figures.requests, u64::from(due.to.is_some()));
         if let Some(link) = self.link(at) {
+            if due.noted && !link.tracks {
+                link.tracks = true;
+                link.ask(&[TRACKING], None, Due::new(None, Expect::Own, true), now_ms);
+            }
             link.ask(pieces, db, due, now_ms);
             self.touch(at);
         }
     }
 
     /// Has a connection made, and gives its place.
-    fn dial(&mut self, resp2: bool, is_lease: bool) -> u32 {
+    pub(crate) fn dial(&mut self, resp2: bool, is_lease: bool) -> u32 {
         self.attempts += 1;
         let link = Box::new(Link::new(self.attempts, resp2, is_lease, self.now_ms));
         dial::begin(&self.options, &self.checks, &self.inbox, (self.attempts, resp2));
@@ -286,16 +289,49 @@ impl Upstream {
     /// The shared connection that speaks one of the two protocols; it may be being made. The error says why there is
     /// none.
     fn shared(&mut self, resp2: bool) -> Result<u32, Error> {
-        let lane = &self.lanes[usize::from(resp2)];
-        if let Some(at) = lane.link {
+        let lane = usize::from(resp2);
+        if let Some(at) = self.lanes[lane].link
+            && (!self.lanes[lane].breaker.is_open() || self.link(at).is_some_and(|link| link.is_up()))
+        {
             return Ok(at);
         }
-        if self.now_ms < lane.down_until_ms {
-            return Err(unreachable(&lane.down_why));
+        self.probe(resp2);
+        let Lane { link, breaker } = &self.lanes[lane];
+        match link {
+            Some(at) if !breaker.is_open() => Ok(*at),
+            _ => {
+                bump(&self.figures.refused, 1);
+                Err(unreachable(breaker.why()))
+            }
         }
-        let at = self.dial(resp2, false);
-        self.lanes[usize::from(resp2)].link = Some(at);
-        Ok(at)
+    }
+
+    /// Has the shared connection made, if there is none, unless it is to be left alone for now.
+    pub(crate) fn probe(&mut self, resp2: bool) {
+        let lane = &self.lanes[usize::from(resp2)];
+        if lane.link.is_none() && (!lane.breaker.is_open() || lane.breaker.is_over(self.now_ms)) {
+            let at = self.dial(resp2, false);
+            self.lanes[usize::from(resp2)].link = Some(at);
+            self.show();
+        }
+    }
+
+    /// Shows what there is to whoever asks.
+    pub(crate) fn show(&self) {
+        use std::sync::atomic::Ordering::Relaxed;
+        let figures = &self.figures;
+        let up = self.links.iter().flatten().filter(|link| link.is_up());
+        let shared = up.clone().filter(|link| !link.is_lease).count();
+        figures.connections.store(shared as u64, Relaxed);
+        figures.leases.store(up.clone().count() as u64 - shared as u64, Relaxed);
+        figures.waiting.store(self.leases.waiting.len() as u64, Relaxed);
+        figures.in_flight.store(up.map(|link| link.asked() as u64).sum(), Relaxed);
+        figures.set_state(match () {
+            () if shared > 0 => State::Up,
+            () if self.lanes.iter().any(|lane| lane.link.is_some()) => State::Trying,
+            () if self.lanes.iter().any(|lane| lane.breaker.is_open()) => State::Down,
+            () => State::Unused,
+        });
     }
 
     /// A connection stands, or could not be made.
@@ -327,28 +363,42 @@ impl Upstream {
         let lane = &mut self.lanes[usize::from(resp2)];
         match stands {
             Err(why) => {
-                lane.pause_ms = (lane.pause_ms * 2).clamp(PAUSE_MS, PAUSE_MS_MAX);
-                lane.down_until_ms = now_ms + lane.pause_ms;
-                lane.down_why.clone_from(&why);
+                // One that stands says more than one that could not be had beside it.
+                if !is_lease || lane.link.is_none() {
+                    lane.breaker.fails(now_ms, &why);
+                }
+                bump(&self.figures.failed, 1);
                 self.end(at, &why, front);
             }
             Ok(()) => {
-                lane.pause_ms = 0;
+                lane.breaker.works();
                 if is_lease {
                     self.leases.free.push(at);
                     self.lend(front);
                 }
                 self.touch(at);
+                self.show();
             }
         }
     }
 
-    /// Takes one request. `prefix`: a request before it whose reply is passed over, if there is one.
-    pub(crate) fn forward(&mut self, forward: Forward, prefix: &[u8], bytes: &[u8], front: &mut impl Front) {
-        let Forward { to, kind, db, resp2, reads, silent, .. } = forward;
+    /// Takes one request. `begun_ms`: since when its client waits. `prefix`: a request before it whose reply is passed
+    /// over, if there is one.
+    pub(crate) fn forward(
+        &mut self,
+        forward: Forward,
+        (begun_ms, prefix): (u64, &[u8]),
+        bytes: &[u8],
+        front: &mut impl Front,
+    ) {
+        let Forward { to, kind, db, resp2, reads, silent, tracks, .. } = forward;
         let before = u32::from(!prefix.is_empty());
         let own = if forward.leased { self.leases.owners.get(&to.client).copied() } else { None };
-        let due = |expect| Due { reads, ..Due::new(Some(to), expect, silent) };
+        // What must stand right before a command leaves no room for what must stand right before it.
+        let noted = tracks.is_some() && !resp2 && own.is_none() && prefix != ASKING;
+        let (caching, before) = if noted { (CACHING, before + 1) } else { (&b""[..], before) };
+        let until_ms = self.options.late_ms(begun_ms);
+        let due = |expect| Due { reads, tracks, noted, until_ms, ..Due::new(Some(to), expect, silent) };
         match kind {
             Kind::Release => return self.release(to, front),
             Kind::Subscribe(kind, args) => return self.hub.subscribe(&self.inbox, to, kind, args),
@@ -386,20 +436,27 @@ impl Upstream {
         }
         match kind {
             Kind::Plain | Kind::Scan | Kind::Scatter(..) | Kind::Everywhere(_) => {
-                self.ask(at, &[prefix, bytes], Some(db), due(Expect::Plain).skipping(before));
+                self.ask(at, &[prefix, caching, bytes], Some(db), due(Expect::Plain).skipping(before));
             }
             Kind::Select(db) => self.ask(at, &[bytes], None, due(Expect::Select(db))),
             Kind::Exec(queued) => {
                 let due = due(Expect::Exec).skipping(before + queued + 1);
-                self.ask(at, &[prefix, bytes], Some(db), due);
+                self.ask(at, &[prefix, caching, bytes], Some(db), due);
             }
             Kind::Watch => self.ask(at, &[bytes], Some(db), due(Expect::Watch)),
-            Kind::Blocks if own.is_some() => self.ask(at, &[bytes], Some(db), due(Expect::Block(false))),
+            Kind::Blocks if own.is_some() => {
+                let due = Due { until_ms: 0, ..due(Expect::Block(false)) };
+                self.ask(at, &[bytes], Some(db), due);
+            }
             Kind::Blocks => {
                 let expect = Expect::Try(with_db(bytes, db), None);
                 self.ask(at, &[MULTI, bytes, EXEC], Some(db), due(expect).skipping(2));
             }
             Kind::Alone => self.ask(at, &[bytes], Some(db), due(Expect::Alone)),
+            Kind::Track(request) if self.link(at).is_some_and(|link| link.tracks) => {
+                front.answer(to, Answer::Confirmed(Box::new(request)));
+            }
+            Kind::Track(request) => self.ask(at, &[TRACKING], None, due(Expect::Track(Box::new(request)))),
             Kind::Subscribe(..) | Kind::Release => {}
         }
     }
@@ -422,9 +479,9 @@ impl Upstream {
         expect: Expect,
         front: &mut impl Front,
     ) {
-        let lane = &self.lanes[usize::from(resp2)];
-        if self.leases.free.is_empty() && self.now_ms < lane.down_until_ms {
-            return front.answer(to, Answer::NotRun(unreachable(&lane.down_why)));
+        let breaker = &self.lanes[usize::from(resp2)].breaker;
+        if self.leases.free.is_empty() && breaker.is_open() && !breaker.is_over(self.now_ms) {
+            return front.answer(to, Answer::NotRun(unreachable(breaker.why())));
         }
         let until_ms = self.now_ms + self.options.timeout_ms;
         self.leases.waiting.push_back(Waiting {
@@ -523,6 +580,17 @@ impl Upstream {
                     self.end(at, &why, front);
                     return false;
                 }
+                Came::Push(place) => {
+                    let told = changed(link.reply(place));
+                    if let Some(Changed::Keys(names)) = &told {
+                        bump(&self.figures.changed, names.len() as u64);
+                    }
+                    match told {
+                        Some(Changed::Keys(names)) => front.changed(Some(&names)),
+                        Some(Changed::All) => front.changed(None),
+                        None => {}
+                    }
+                }
                 Came::Reply(due, place) => {
                     // It is lent out while its bytes are read.
                     let Some(mut link) = self.links[at as usize].take() else { return false };
@@ -547,7 +615,7 @@ impl Upstream {
     }
 
     /// Takes a connection away, and nobody is told.
-    fn forget(&mut self, at: u32) -> Option<Box<Link>> {
+    pub(crate) fn forget(&mut self, at: u32) -> Option<Box<Link>> {
         let link = self.links.get_mut(at as usize)?.take()?;
         if link.is_lease {
             self.leases.count -= 1;
@@ -562,9 +630,14 @@ impl Upstream {
     }
 
     /// A connection has broken, or could not be made: whoever waits for something of it is told.
-    fn end(&mut self, at: u32, why: &str, front: &mut impl Front) {
+    pub(crate) fn end(&mut self, at: u32, why: &str, front: &mut impl Front) {
         let Some(mut link) = self.forget(at) else { return };
         let (was_up, is_shared, resp2) = (link.is_up(), !link.is_lease, link.resp2);
+        bump(&self.figures.lost, u64::from(was_up));
+        if link.tracks {
+            // Nobody tells of what was read over it any more.
+            front.changed(None);
+        }
         let unanswered = link.take_unanswered();
         let is_over = !link.watches || unanswered.iter().any(|(due, ..)| matches!(due.expect, Expect::Exec));
         // The order of a client's replies is that of its requests: all of them go again, or none.
@@ -580,7 +653,9 @@ impl Upstream {
                 }
                 true => match self.shared(resp2) {
                     Ok(at) => {
-                        self.ask(at, &[&bytes], due.db, Due { again: true, ..due });
+                        bump(&self.figures.again, 1);
+                        let due = Due { again: true, skip: due.skips, failed: None, ..due };
+                        self.ask(at, &[&bytes], due.db, due);
                         continue;
                     }
                     Err(error) => error,
@@ -608,36 +683,6 @@ impl Upstream {
             }
         }
         self.lend(front);
-    }
-
-    /// Looks for what is late.
-    fn look(&mut self, front: &mut impl Front) {
-        let (now_ms, timeout_ms) = (self.now_ms, self.options.timeout_ms);
-        for waiting in self.leases.take_late(now_ms) {
-            let text = format!(
-                "no connection to the server behind the gateway came free in {timeout_ms} ms (leases, {} of this \
-                 worker): others watch keys or block",
-                self.leases.max
-            );
-            front.answer(waiting.to, Answer::Error(Error::new(ErrorCode::Limit, text)));
-        }
-        for at in 0..self.links.len() as u32 {
-            let Some(link) = self.link(at).filter(|link| link.is_up()) else { continue };
-            let still_ms = now_ms.saturating_sub(link.stirred_ms);
-            let (is_lease, is_free) = (link.is_lease, link.is_lease && link.owner.is_none());
-            match link.due().front().map(|due| matches!(due.expect, Expect::Block(_))) {
-                Some(false) if still_ms > timeout_ms => {
-                    let why = format!("nothing came for {timeout_ms} ms (upstream-timeout)");
-                    self.end(at, &why, front);
-                }
-                None if is_free && still_ms > IDLE_LEASE_MS => {
-                    self.forget(at);
-                }
-                None if !is_lease && still_ms > SILENT_MS => {
-                    self.ask(at, &[PING], None, Due::new(None, Expect::Aside, true));
-                }
-                _ => {}
-            }
-        }
+        self.show();
     }
 }

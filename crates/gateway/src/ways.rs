@@ -8,7 +8,6 @@ const NO_CLUSTER: &str = "what is behind it is one server";
 const NO_REPLICATION: &str = "replication has to do with one connection, and its connections are shared";
 const OTHERS_STATE: &str = "it would be about a connection that others share";
 const SAVING: &str = "ask the server behind it";
-const TRACKING: &str = "its connections are shared, and it does not tell whose reads are tracked";
 
 const FRONT: &str = "it shows itself as a cluster's only node: ask the nodes";
 const SHARDS: &str = "shard channels of a cluster do not go through it: use PUBLISH and SUBSCRIBE";
@@ -74,7 +73,7 @@ fn command(spec: &CommandSpec) -> Way {
 
 fn subcommand(container: &CommandSpec, spec: &CommandSpec) -> Way {
     match (container.name, spec.name) {
-        ("CLIENT", "TRACKING" | "CACHING") => Way::Refused(TRACKING),
+        ("CLIENT", "TRACKING") => Way::Track,
         ("CLIENT", "NO-TOUCH" | "NO-EVICT" | "IMPORT-SOURCE") => Way::Refused(OTHERS_STATE),
         ("ACL" | "CLIENT" | "COMMAND" | "COMMANDLOG" | "CONFIG" | "LATENCY" | "SLOWLOG", _) | (_, "HELP") => {
             Way::Here
@@ -133,7 +132,7 @@ mod tests {
             (Way::Here, Way::Here, Way::Here)
         );
         assert_eq!((way("SCRIPT KILL"), way("PUBSUB NUMSUB")), (Way::Alone, Way::There));
-        for name in ["WAIT", "PSYNC", "CLUSTER SLOTS", "CLIENT TRACKING", "BGSAVE"] {
+        for name in ["WAIT", "PSYNC", "CLUSTER SLOTS", "CLIENT NO-EVICT", "BGSAVE"] {
             assert!(matches!(way(name), Way::Refused(_)), "{name}");
         }
     }

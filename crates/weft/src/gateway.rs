@@ -75,8 +75,17 @@ fn take_own(words: &[OsString]) -> anyhow::Result<(weft_gateway::Options, Vec<Os
 }
 
 /// The flags that a server does not have.
-const FLAGS: &[&str] =
-    &["to", "leases", "upstream-timeout", "upstream-ca", "upstream-cert", "upstream-key", "upstream-name"];
+const FLAGS: &[&str] = &[
+    "to",
+    "leases",
+    "command-timeout",
+    "replica-reads",
+    "upstream-timeout",
+    "upstream-ca",
+    "upstream-cert",
+    "upstream-key",
+    "upstream-name",
+];
 
 pub(crate) const HELP: &str = "\
 Serve in front of a Redis or Valkey: RESP2, RESP3, RESPB and HTTP on one port,
@@ -89,7 +98,9 @@ The server behind:
                           sentinel://[user:password@]host:port,host:port/name: the master that Sentinel knows,
                           cluster://[user:password@]host:port,host:port: a cluster, told of by any of these nodes
   --leases N              connections that clients have to themselves at once: who watches keys, who blocks [64]
+  --command-timeout MS    how long a command that does not block may take; 0 for as long as its server is heard of [0]
   --upstream-timeout MS   how long nothing may come of what is due, or no such connection be free [10000]
+  --replica-reads MS      reads of a cluster go to replicas that have all that is older than this; 0 for none [0]
   --upstream-ca FILE      certificates to trust, PEM; the system's if it is left out
   --upstream-cert FILE    the certificate to show, PEM, with --upstream-key FILE
   --upstream-name NAME    the name that the server's certificate must have, instead of the host

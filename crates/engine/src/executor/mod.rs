@@ -548,7 +548,7 @@ impl Core<'_> {
                 self.run_with(Hold::Nothing, handler, args, session, sink)
             }
             (Scope::Exec, _) => self.exec(tier, session, sink),
-            (Scope::Forward(way), _) if !std::mem::take(&mut session.confirmed) => {
+            (Scope::Forward(way), _) if crate::forward::goes(way, args, session) => {
                 crate::forward::run(self.engine, &mut self.local, (way, args), session)
             }
             (Scope::None | Scope::Walk | Scope::Unwatch | Scope::Forward(_), Tier::Batch(batch)) => {

@@ -204,3 +204,21 @@ pub(super) fn cluster(engine: &Engine, report: &mut Report, _now_ms: u64) {
     report.section("Cluster");
     report.field("cluster_enabled", u8::from(engine.is_cluster()));
 }
+
+/// The servers behind a gateway: sums, and a line for each.
+pub(super) fn gateway(engine: &Engine, report: &mut Report, _: u64) {
+    let Some(behind) = engine.behind.get() else { return };
+    report.section("Gateway");
+    let (figures, nodes) = (behind.figures(), behind.nodes());
+    report.field("gateway_nodes", nodes.len());
+    for (place, figure) in figures.iter().enumerate() {
+        report.field(figure.name, nodes.iter().map(|node| node.values[place]).sum::<u64>());
+    }
+    for (number, node) in nodes.iter().enumerate() {
+        let mut line = format!("address={},state={}", node.address.replace(',', " "), node.state.name());
+        for (figure, value) in figures.iter().zip(&node.values) {
+            line += &format!(",{}={value}", figure.name.trim_start_matches("gateway_"));
+        }
+        report.field(&format!("gateway_node{number}"), line);
+    }
+}

@@ -80,6 +80,7 @@ const SECTIONS: &[(&str, bool, Write)] = &[
     ("errorstats", true, commands::errorstats),
     ("latencystats", false, commands::latencystats),
     ("cluster", true, activity::cluster),
+    ("gateway", true, activity::gateway),
     ("keyspace", true, commands::keyspace),
 ];
 

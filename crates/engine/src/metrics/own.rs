@@ -7,6 +7,7 @@ use weft_store::Counter as Counted;
 
 use super::text::Kind::{Counter, Gauge, Info};
 use super::text::Page;
+use crate::behind::State;
 use crate::engine::Engine;
 use crate::info::VERSION;
 
@@ -22,6 +23,30 @@ pub(super) fn write(engine: &Engine, page: &mut Page, now_ms: u64) {
     triggers(engine, page);
     kept(engine, page, now_ms);
     tls(engine, page, now_ms);
+    behind(engine, page);
+}
+
+/// The servers behind a gateway.
+fn behind(engine: &Engine, page: &mut Page) {
+    let Some(behind) = engine.behind.get() else { return };
+    let nodes = behind.nodes();
+    let mut family = page.family(
+        "weft_gateway_node_up",
+        Gauge,
+        "Whether a connection to a server behind stands; 0 while it is tried or left alone for a while",
+    );
+    for node in &nodes {
+        let is_up = u8::from(node.state == State::Up);
+        family.labelled(&[("node", node.address.as_str()), ("state", node.state.name())], is_up);
+    }
+    for (place, figure) in behind.figures().iter().enumerate() {
+        let name = format!("weft_{}", figure.name);
+        let mut family =
+            page.family(&name, if figure.is_counter { Counter } else { Gauge }, figure.help.trim_start());
+        for node in &nodes {
+            family.labelled(&[("node", node.address.as_str())], node.values[place]);
+        }
+    }
 }
 
 fn clients(engine: &Engine, page: &mut Page) {

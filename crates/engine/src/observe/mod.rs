@@ -1,6 +1,7 @@
 //! Owns: what is counted, measured and kept to be looked at, and who is told of it. Does not own: when it is counted
 //! (`crate::executor`), INFO and Prometheus, which show it (`crate::info`, `crate::metrics`).
 
+pub mod behind;
 pub mod command_log;
 pub(crate) mod facts;
 pub mod feed;

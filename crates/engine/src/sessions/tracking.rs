@@ -39,6 +39,9 @@ pub(crate) const FLAGS: u32 = client_flag::TRACKING
     | client_flag::OPTOUT
     | client_flag::NOLOOP;
 
+/// Names of keys.
+pub type Names = Arc<[Box<[u8]>]>;
+
 /// Keys and the clients that may have cached them.
 #[derive(Debug, Default)]
 struct Part {
@@ -134,6 +137,12 @@ impl Tracking {
         &self.parts[self.hasher.hash(key) as usize % PARTS]
     }
 
+    fn has(&self, key: &[u8], client: u64) -> bool {
+        let part = self.part(key).lock();
+        let place = part.places.get(key);
+        place.is_some_and(|place| part.entries[*place].1.binary_search(&client).is_ok())
+    }
+
     fn take(&self, key: &[u8]) -> Vec<u64> {
         let clients = self.part(key).lock().remove(key);
         self.taken(key, clients.unwrap_or_default())
@@ -164,6 +173,14 @@ impl Tracking {
         }
         None
     }
+}
+
+/// Whether what a client reads now is not noted: it is told of all changes, or has said so.
+fn is_left_out(session: &Session) -> bool {
+    let info = &session.info;
+    info.has(client_flag::BCAST)
+        || info.has(client_flag::OPTIN) && session.caching != Some(true)
+        || info.has(client_flag::OPTOUT) && session.caching == Some(false)
 }
 
 /// What a client with these flags wants to know of: all keys that are written to, or those that were noted for it.
@@ -218,17 +235,62 @@ impl Engine {
 
     #[cold]
     fn note_read(&self, session: &Session, args: &Args<'_>) {
-        let info = &session.info;
-        let left_out = info.has(client_flag::BCAST)
-            || info.has(client_flag::OPTIN) && session.caching != Some(true)
-            || info.has(client_flag::OPTOUT) && session.caching == Some(false);
         let spec = args.spec;
         let reads = spec.flags & flag::READONLY != 0 && spec.flags & flag::PUBSUB == 0;
         // What a script reads is noted read by read.
-        if left_out || !reads || spec.policy & policy::NOTES_OWN_READS != 0 {
+        if is_left_out(session) || !reads || spec.policy & policy::NOTES_OWN_READS != 0 {
             return;
         }
-        keys::each(args, |index| self.note_key(args.bytes(index), info.id));
+        keys::each(args, |index| self.note_key(args.bytes(index), session.info.id));
+    }
+
+    /// Keys that another server reads by some requests, if their client wants to be told of them; those of a script,
+    /// though it may read others.
+    pub(crate) fn tracked_elsewhere<'a, 'r: 'a>(
+        &self,
+        session: &Session,
+        requests: impl Iterator<Item = &'a Args<'r>>,
+    ) -> Option<Names> {
+        if !session.info.has(client_flag::TRACKING) || is_left_out(session) {
+            return None;
+        }
+        let mut names: Vec<Box<[u8]>> = Vec::new();
+        for args in requests {
+            let spec = args.spec;
+            let reads = spec.flags & flag::READONLY != 0 && spec.flags & flag::PUBSUB == 0;
+            if reads || spec.group == "scripting" {
+                keys::each(args, |index| names.push(args.bytes(index).into()));
+            }
+        }
+        (!names.is_empty()).then(|| names.into())
+    }
+
+    /// A client has read keys at another server, which will tell when they change: before the reply is passed on.
+    pub fn note_elsewhere(&self, client: u64, names: &[Box<[u8]>]) {
+        if let Some(info) = self.clients.get(client)
+            && info.has(client_flag::TRACKING)
+        {
+            names.iter().for_each(|name| self.note_key(name, client));
+        }
+    }
+
+    /// A client has been passed a reply that was held back, or that the other server does not track: of what is not
+    /// noted it is told as if it had changed.
+    pub fn tell_unnoted(&self, client: u64, names: &[Box<[u8]>]) {
+        for name in names.iter().filter(|name| !self.tracking.has(name, client)) {
+            self.invalidate(name, &[client], None);
+        }
+    }
+
+    /// Another server tells of keys that have changed; without names, of all.
+    pub fn changed_elsewhere(&self, names: Option<&[Box<[u8]>]>) {
+        match names {
+            None => self.invalidate_all(),
+            Some(names) => names.iter().for_each(|name| {
+                let clients = self.take_tracked(name);
+                self.invalidate(name, &clients, None);
+            }),
+        }
     }
 
     fn note_key(&self, key: &[u8], client: u64) {

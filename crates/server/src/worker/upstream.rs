@@ -9,6 +9,7 @@ use weft_engine::blocking::End;
 use weft_engine::error::Error;
 use weft_engine::mailbox::Recipient;
 use weft_engine::reply::ReplySink;
+use weft_engine::tracking::Names;
 use weft_gateway::{Answer, Behind, Front, Upstream, reply};
 
 use super::Worker;
@@ -60,15 +61,15 @@ impl Worker<'_> {
         self.see_to_aftermath();
     }
 
-    /// What a client has asked to be subscribed to comes: it is subscribed here.
-    fn subscribed(&mut self, to: Recipient, request: &Postponed) {
+    /// What a client has asked to be told of comes: its request runs here.
+    fn confirmed(&mut self, to: Recipient, request: &Postponed) {
         let (index, channel) = (to.address.connection, to.address.channel);
         let Some((session, output)) = self.io.client(index, channel) else { return };
         session.has_heard();
         session.confirm();
         if !self.executor.run_owned(request, session, output) {
             session.drop_held();
-            let text = "CLIENT PAUSE has begun before the subscription was confirmed: subscribe again";
+            let text = "CLIENT PAUSE has begun before the server behind had confirmed: ask again";
             ReplySink::new(output, session.wire).error(&Error::err(text));
         }
         self.io.aftermath.push_back(Aftermath::Ran(index, channel));
@@ -84,7 +85,7 @@ impl Front for Worker<'_> {
         self.io.touch(index);
         self.lend(index, channel);
         if let Answer::Confirmed(request) = answer {
-            self.subscribed(to, &request);
+            self.confirmed(to, &request);
             self.settle(index);
             self.paid(index, channel);
             return self.waits_no_more(index, channel);
@@ -118,5 +119,17 @@ impl Front for Worker<'_> {
 
     fn watch(&mut self, socket: BorrowedFd<'_>, place: u32) -> bool {
         self.poll.add(socket, u64::from(place)).is_ok()
+    }
+
+    fn track(&mut self, to: Recipient, names: &Names) {
+        self.engine.note_elsewhere(to.client, names);
+    }
+
+    fn held(&mut self, to: Recipient, names: &Names) {
+        self.engine.tell_unnoted(to.client, names);
+    }
+
+    fn changed(&mut self, names: Option<&[Box<[u8]>]>) {
+        self.engine.changed_elsewhere(names);
     }
 }

@@ -1,0 +1,90 @@
+//! Owns: what is late at one server: replies, waits for a connection, servers that say nothing, connections that nobody
+//! uses. Does not own: what becomes of a connection that is given up (`crate::upstream`).
+
+use weft_engine::error::{Error, ErrorCode};
+
+use crate::answer::{Answer, Front};
+use crate::figures::bump;
+use crate::link::{Due, Expect};
+use crate::upstream::Upstream;
+
+/// A shared connection on which nothing stirs for so long is asked whether it is there.
+const SILENT_MS: u64 = 10_000;
+/// A connection to be lent that nobody takes for so long is closed.
+const IDLE_LEASE_MS: u64 = 60_000;
+
+const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
+
+impl Upstream {
+    /// Looks for what is late.
+    pub(crate) fn look(&mut self, front: &mut impl Front) {
+        self.tell_waiting(front);
+        self.tell_late(front);
+        for at in 0..self.links.len() as u32 {
+            self.look_at(at, front);
+        }
+        // Of a cluster's nodes only those are tried that somebody wants: others may be gone for good.
+        for (lane, resp2) in [(0, false), (1, true)] {
+            if !self.is_routed && self.lanes[lane].breaker.is_open() {
+                self.probe(resp2);
+            }
+        }
+        self.show();
+    }
+
+    fn tell_waiting(&mut self, front: &mut impl Front) {
+        let timeout_ms = self.options.timeout_ms;
+        for waiting in self.leases.take_late(self.now_ms) {
+            let text = format!(
+                "no connection to the server behind the gateway came free in {timeout_ms} ms (leases, {} of this \
+                 worker): others watch keys or block",
+                self.leases.max
+            );
+            front.answer(waiting.to, Answer::Error(Error::new(ErrorCode::Limit, text)));
+        }
+    }
+
+    /// Whose request takes too long is told so, and its reply will be nobody's.
+    fn tell_late(&mut self, front: &mut impl Front) {
+        let (now_ms, limit_ms) = (self.now_ms, self.options.command_timeout_ms);
+        if limit_ms == 0 {
+            return;
+        }
+        for due in self.links.iter_mut().flatten().flat_map(|link| link.due().iter_mut()) {
+            let is_late = due.until_ms > 0 && due.until_ms <= now_ms;
+            if let Some(to) = due.to.filter(|_| is_late) {
+                due.to = None;
+                bump(&self.figures.late, 1);
+                let text = format!(
+                    "the server behind the gateway has not answered in {limit_ms} ms (command-timeout): whether the \
+                     request has run is not known"
+                );
+                let answer = Answer::Error(Error::new(ErrorCode::Upstream, text));
+                front.answer(to, if due.silent { Answer::Nothing } else { answer });
+            }
+        }
+    }
+
+    fn look_at(&mut self, at: u32, front: &mut impl Front) {
+        let (now_ms, timeout_ms) = (self.now_ms, self.options.timeout_ms);
+        let Some(link) = self.link(at).filter(|link| link.is_up()) else { return };
+        let still_ms = now_ms.saturating_sub(link.stirred_ms);
+        let (is_lease, is_free, resp2) = (link.is_lease, link.is_lease && link.owner.is_none(), link.resp2);
+        match link.due().front().map(|due| matches!(due.expect, Expect::Block(_))) {
+            Some(false) if still_ms > timeout_ms => {
+                let why = format!("nothing came for {timeout_ms} ms (upstream-timeout)");
+                if !is_lease {
+                    self.lanes[usize::from(resp2)].breaker.fails(now_ms, &why);
+                }
+                self.end(at, &why, front);
+            }
+            None if is_free && still_ms > IDLE_LEASE_MS => {
+                self.forget(at);
+            }
+            None if !is_lease && still_ms > SILENT_MS => {
+                self.ask(at, &[PING], None, Due::new(None, Expect::Aside, true));
+            }
+            _ => {}
+        }
+    }
+}

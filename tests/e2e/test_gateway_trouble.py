@@ -1,0 +1,231 @@
+"""Owns: a gateway and its clients when the network or the server behind misbehaves: late and trickling bytes, half-closed, reset and
+silent connections, servers that are stopped or killed; time limits, the circuit breaker, and what is told of all that. Does not
+own: what holds when all is well (`test_gateway`), slots and failovers (`test_gateway_cluster`)."""
+
+import http.client
+import os
+import signal
+import tempfile
+import threading
+import time
+import unittest
+
+from server import REPLY_SECONDS, Server, Wire, request
+from test_gateway import PATIENT, REDIS, Redis, gateway, wait_for
+from toxic import Toxic, is_linearizable
+
+CLIENTS = 6
+ROUNDS = 40
+LIMIT_MS = 1_500
+# A client that was refused asks again so much later.
+BACK_OFF_SECONDS = 0.02
+SHORT_MS = 1_500
+
+
+def figures(server):
+    """What INFO has of the one server behind."""
+    with server.connect() as wire:
+        lines = dict(line.partition(":")[::2] for line in wire.call("INFO", "gateway").splitlines())
+    node = dict(field.partition("=")[::2] for field in lines["gateway_node0"].split(","))
+    return lines, node
+
+
+class Counting:
+    """Clients that count together, each in pipelines, and write down what they are told and when."""
+
+    def __init__(self, port, rounds=ROUNDS):
+        self.port, self.rounds = port, rounds
+        self.told, self.errors, self.failures = [], [], []
+        self.lock = threading.Lock()
+        self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(CLIENTS)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, number):
+        try:
+            with Wire(self.port) as wire:
+                for turn in range(self.rounds):
+                    count = 1 + (number + turn) % 5
+                    begin = time.monotonic()
+                    wire.send(request("INCR", "n") * count)
+                    for _ in range(count):
+                        reply = wire.reply()
+                        with self.lock:
+                            if isinstance(reply, int):
+                                self.told.append((begin, time.monotonic(), reply))
+                            else:
+                                self.errors.append(reply)
+                    if self.errors:
+                        time.sleep(BACK_OFF_SECONDS)
+        except Exception as failure:  # The test fails by it, whatever it is.
+            self.failures.append(repr(failure))
+
+    def join(self):
+        for thread in self.threads:
+            thread.join(REPLY_SECONDS)
+            assert not thread.is_alive(), "a client has got no reply"
+        assert not self.failures, self.failures
+
+
+class Behind(unittest.TestCase):
+    """One server behind a network of the tests."""
+
+    def start(self, *flags, backend=None, **toxics):
+        self.backend = backend or Server()
+        self.addCleanup(self.backend.stop)
+        self.network = Toxic(self.backend.port, **toxics)
+        self.addCleanup(self.network.close)
+        self.server = gateway(self.network.port, *(flags or PATIENT), threads=1)
+        self.addCleanup(self.server.stop)
+
+    def connect(self):
+        wire = self.server.connect()
+        self.addCleanup(wire.close)
+        return wire
+
+    def direct(self, *words):
+        with self.backend.connect() as wire:
+            return wire.call(*words)
+
+    def assert_exact(self, counting):
+        numbers = [number for _, _, number in counting.told]
+        self.assertTrue(is_linearizable(counting.told))
+        self.assertLessEqual(set(numbers), self.network.numbers(), "the gateway has told what the server has not")
+        self.assertLessEqual(max(numbers), int(self.direct("GET", "n")))
+
+
+class Networks(Behind):
+    def test_late_and_byte_by_byte(self):
+        self.start(delay=0.02, trickles=True)
+        counting = Counting(self.server.port)
+        counting.join()
+        self.assertEqual(counting.errors, [])
+        self.assert_exact(counting)
+        self.assertEqual(int(self.direct("GET", "n")), len(counting.told))
+
+    def test_several_gateways_need_nothing_of_each_other(self):
+        self.start()
+        other = gateway(self.network.port, *PATIENT, threads=1)
+        countings = [Counting(self.server.port), Counting(other.port)]
+        countings[1].join()
+        self.assertEqual(other.stop(), 0)
+        countings[0].join()
+        told = countings[0].told + countings[1].told
+        self.assertEqual(countings[0].errors + countings[1].errors, [])
+        self.assertTrue(is_linearizable(told))
+        self.assertEqual(int(self.direct("GET", "n")), len(told))
+
+    def test_connections_that_break_again_and_again(self):
+        self.start(delay=0.005)
+        counting = Counting(self.server.port, 4 * ROUNDS)
+        for turn in range(8):
+            before = len(counting.told)
+            wait_for(lambda before=before: len(counting.told) > before + 20 or not any(thread.is_alive() for thread in counting.threads))
+            (self.network.half_close if turn % 2 else self.network.reset)()
+        counting.join()
+        self.assert_exact(counting)
+        # Each error says whether it may have run, or why it was not tried.
+        for error in counting.errors:
+            self.assertTrue("was lost" in error or "cannot be reached" in error, error)
+        in_doubt = sum("is not known" in error for error in counting.errors)
+        self.assertLessEqual(int(self.direct("GET", "n")), len(counting.told) + in_doubt)
+        _, node = figures(self.server)
+        self.assertGreater(int(node["connections_lost_total"]), 0)
+
+    def test_a_network_that_swallows(self):
+        self.start("--upstream-timeout", str(SHORT_MS))
+        wire = self.connect()
+        wait_for(lambda: wire.call("SET", "k", "v") == "+OK")
+        self.network.swallow(True)
+        self.assertIn("upstream-timeout", wire.call("INCR", "n"))
+        # Nobody waits for a server that says nothing.
+        self.assertIn("cannot be reached", wire.call("GET", "k"))
+        self.assertIn(figures(self.server)[1]["state"], ("down", "trying"))
+        self.network.swallow(False)
+        # It is tried though nobody asks for anything.
+        wait_for(lambda: figures(self.server)[1]["state"] == "up")
+        wait_for(lambda: wire.call("GET", "k") == "v")
+
+    def test_a_server_that_stands_still(self):
+        self.start("--upstream-timeout", str(SHORT_MS))
+        wire = self.connect()
+        wait_for(lambda: wire.call("SET", "k", "v") == "+OK")
+        os.kill(self.backend.process.pid, signal.SIGSTOP)
+        try:
+            self.assertIn("upstream-timeout", wire.call("INCR", "n"))
+            self.assertIn("cannot be reached", wire.call("GET", "k"))
+        finally:
+            os.kill(self.backend.process.pid, signal.SIGCONT)
+        wait_for(lambda: wire.call("GET", "k") == "v")
+
+
+class Limits(Behind):
+    def test_a_command_has_its_time(self):
+        self.start(*PATIENT, "--command-timeout", str(LIMIT_MS))
+        wire, other, waits = self.connect(), self.connect(), self.connect()
+        wait_for(lambda: [wire.call("SET", "k", "v"), other.call("GET", "k")] == ["+OK", "v"])
+        waits.send(request("BLPOP", "list", "0"))
+        wait_for(lambda: "blocked_clients:1\r\n" in self.direct("INFO", "clients"))
+        self.network.swallow(True)
+        wire.send(request("INCR", "n") + request("GET", "k"))
+        for _ in range(2):
+            self.assertIn(f"has not answered in {LIMIT_MS} ms (command-timeout): whether the request has run is not known", wire.reply())
+        self.network.swallow(False)
+        # Replies that come late are nobody's.
+        self.assertEqual([wire.call("GET", "k"), other.call("STRLEN", "k"), wire.call("GET", "n")], ["v", 1, "1"])
+        self.assertTrue(waits.is_silent(), "who blocks has all the time that he wants")
+        self.assertEqual(other.call("RPUSH", "list", "x"), 1)
+        self.assertEqual(waits.reply(), ["list", "x"])
+        self.assertGreaterEqual(int(figures(self.server)[1]["late_total"]), 2)
+
+    def test_what_is_told(self):
+        self.start()
+        wire = self.connect()
+        self.assertEqual([wire.call("SET", "k", "v"), wire.call("WATCH", "k")], ["+OK", "+OK"])
+        # Some figures are looked at ten times a second.
+        wait_for(lambda: figures(self.server)[1]["leases"] == "1")
+        lines, node = figures(self.server)
+        self.assertEqual((lines["gateway_nodes"], node["state"], node["connections"]), ("1", "up", "1"))
+        self.assertEqual(lines["gateway_requests_total"], node["requests_total"])
+        self.assertGreaterEqual(int(node["requests_total"]), 2)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=REPLY_SECONDS)
+        self.addCleanup(connection.close)
+        connection.request("GET", "/metrics")
+        page = connection.getresponse().read().decode()
+        shown = f'{{node="127.0.0.1:{self.network.port}"'
+        self.assertIn(f'weft_gateway_node_up{shown},state="up"}} 1\n', page)
+        self.assertIn(f"weft_gateway_connections{shown}}} 1\n", page)
+        self.assertIn("# TYPE weft_gateway_requests_total counter\n", page)
+        with self.backend.connect() as direct:
+            self.assertEqual(direct.call("INFO", "gateway"), "")
+
+
+class Kills(Behind):
+    """The server is killed, and begins again where its log ends."""
+
+    def kills(self, make):
+        self.start(backend=make(None))
+        counting = Counting(self.server.port, 6 * ROUNDS)
+        for _ in range(3):
+            before = len(counting.told)
+            wait_for(lambda before=before: len(counting.told) > before + 30 or not any(thread.is_alive() for thread in counting.threads))
+            self.backend.process.kill()
+            self.backend.process.wait(REPLY_SECONDS)
+            self.backend = make(self.backend.port)
+            self.addCleanup(self.backend.stop)
+        counting.join()
+        numbers = {number for _, _, number in counting.told}
+        self.assertLessEqual(numbers, self.network.numbers(), "the gateway has told what the server has not")
+        return counting
+
+    @unittest.skipUnless(REDIS, "redis-server is not installed: apt-get install redis-server")
+    def test_what_was_told_is_what_the_server_told(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        counting = self.kills(lambda port: Redis("--appendonly", "yes", "--appendfsync", "always", "--dir", folder.name, port=port))
+        # With each write on the disk before its reply nothing that was told is lost.
+        self.assert_exact(counting)
+
+
+if __name__ == "__main__":
+    unittest.main()
