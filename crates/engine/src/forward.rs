@@ -306,7 +306,7 @@ pub(crate) fn run(
         Way::Track => {
             check_tracking(args, session)?;
             let (what, args) = (What::Command(command_id(args)), args.to_owned_args());
-            Kind::Track(Postponed { what, args, until_ms: 0 })
+            Kind::Track(Postponed { what, args, until_ms: 0, turn: false })
         }
         // It has a handler of its own.
         Way::Here | Way::Anywhere => return Ok(()),
