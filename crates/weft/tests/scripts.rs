@@ -406,6 +406,10 @@ fn a_script_that_has_written_is_ended_by_shutdown_alone_or_taken_back() {
     looping.send(&["EVAL", script, "1", "key"]);
     other.until_busy();
     assert!(other.ask(&["SCRIPT", "KILL"]).starts_with("-UNKILLABLE"));
+    // Only NOSAVE gives up what a script is in the middle of.
+    for shutdown in [&["SHUTDOWN"][..], &["SHUTDOWN", "SAVE"], &["SHUTDOWN", "NOW", "FORCE"]] {
+        assert!(other.ask(shutdown).starts_with("-BUSY"), "{shutdown:?}");
+    }
     other.send(&["SHUTDOWN", "NOSAVE"]);
     let mut rest = String::new();
     // The server ends, script or not.

@@ -134,6 +134,10 @@ fn shutdown(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_
     if abort {
         return Err(Error::err("No shutdown in progress."));
     }
+    // A script that takes long may be in the middle of what it writes.
+    if !nosave && context.engine.is_busy() {
+        return Err(context.engine.busy());
+    }
     let farewell = if save {
         Farewell::Save
     } else if nosave {

@@ -36,6 +36,8 @@ impl Core<'_> {
         let ran = match first.fast {
             // Each is to be looked at.
             _ if terms.sized => 0,
+            // Above the limit any command makes room.
+            Fast::Get if terms.limited && !self.eviction.has_room(self.engine, None) => 0,
             // One by itself gains nothing from what several ask once.
             Fast::Get if list.get(1).is_none_or(|next| next.client != first.client) => 0,
             Fast::Get if batch.is_alone() => self.gets_alone(batch, requests, list, lent, terms),
