@@ -8570,7 +8570,7 @@ func (p *Pipeline) TriggerStats(options ...TriggerStatsOption) *Result[map[strin
 	return queue(p, args, asValues)
 }
 
-// TriggerTest sends TRIGGER TEST: tell whether a trigger would fire for an event that is made up.
+// TriggerTest sends TRIGGER TEST: tell whether a trigger would fire for an event that is made up, and what it would do.
 func (c Commands) TriggerTest(ctx context.Context, name string, event string) (map[string]Value, error) {
 	args := []string{"TRIGGER", "TEST", name, event}
 	return run(ctx, c.ch, args, asValues)
