@@ -1,5 +1,5 @@
-//! Owns: asking for keys before they are needed, without a lock, and taking what was seen then if it is still there. Does
-//! not own: what is seen (`crate::entry::sight`), locks.
+//! Owns: asking for keys before they are needed, without a lock, and taking what was seen then if it is still there.
+//! Does not own: what is seen (`crate::entry::sight`), locks.
 
 use super::Batch;
 use crate::access::AccessMode;

@@ -1,5 +1,5 @@
-//! Owns: the whole keyspace for one worker alone: FLUSHALL, SWAPDB, and walking over everything. Does not own: closing the
-//! gate (`crate::epoch`), single shards.
+//! Owns: the whole keyspace for one worker alone: FLUSHALL, SWAPDB, and walking over everything. Does not own: closing
+//! the gate (`crate::epoch`), single shards.
 
 use std::ops::RangeInclusive;
 
