@@ -97,6 +97,40 @@ fn inside_belongs_to_the_command_over_every_way_to_write() {
     assert!(stats.contains("fired:15 failed:0"), "{stats}");
 }
 
+/// A command that gives a key a time that is over deletes it, whatever the notification is called.
+#[test]
+fn a_time_that_is_over_deletes_by_a_command_and_not_by_itself() {
+    let (mut bench, client) = bench();
+    program(&mut bench, client, "kept", r#"{"fail":"KEPT","message":"${event.kind}"}"#);
+    program(&mut bench, client, "note", r#"["RPUSH","log","${event.kind}:${event.command}"]"#);
+    trigger(&mut bench, client, "guard", r#"{"key":"k","on":"delete","inside":"kept"}"#);
+    trigger(&mut bench, client, "note", r#"{"key":"k","on":["delete","expire"],"after":"note"}"#);
+    let listener = bench.connect(Protocol::Resp3);
+    bench.text(client, "CONFIG SET notify-keyspace-events KEA");
+    for (command, name) in [
+        ("EXPIRE k -1", "expire"),
+        ("PEXPIRE k 0", "pexpire"),
+        ("EXPIREAT k 1", "expireat"),
+        ("PEXPIREAT k 1", "pexpireat"),
+        ("GETEX k PXAT 1", "getex"),
+        ("SET k v PXAT 1", "set"),
+        ("MSETEX 1 k v PXAT 1", "msetex"),
+    ] {
+        bench.text(client, "SET k v");
+        assert_eq!(bench.text(client, command), "-KEPT trigger guard: delete", "{command}");
+        assert_eq!(bench.text(client, "GET k"), "v", "{command}");
+        bench.text(client, "TRIGGER DISABLE guard");
+        bench.run(listener, "SUBSCRIBE __keyevent@0__:expired");
+        assert!(!bench.text(client, command).starts_with('-'), "{command}");
+        assert_eq!(bench.take(listener).len(), 1, "{command}: the notification keeps its name");
+        bench.run(listener, "UNSUBSCRIBE");
+        steps(&bench, 40);
+        assert_eq!(bench.text(client, "LRANGE log 0 -1"), format!("[delete:{name}]"), "{command}");
+        bench.text(client, "TRIGGER ENABLE guard");
+        bench.text(client, "DEL log");
+    }
+}
+
 #[test]
 fn a_failure_inside_takes_the_command_back_and_no_more() {
     let (mut bench, client) = bench();

@@ -34,6 +34,8 @@ pub enum Cause {
     Deleted,
     /// Its time had come.
     Expired,
+    /// A command gave it a time that had come.
+    Overdue,
     /// Memory was needed.
     Evicted,
 }
@@ -347,7 +349,9 @@ impl Effect<'_> {
             Self::Missed => wants::MISSES,
             Self::Flush | Self::Swap { .. } => wants::KEYS | wants::NOTED_KEYS | wants::VALUES,
             Self::FieldsExpired { .. } => wants::EVENTS,
-            Self::Delete { cause: Cause::Expired | Cause::Evicted } => wants::VALUES | wants::EVENTS,
+            Self::Delete { cause: Cause::Expired | Cause::Overdue | Cause::Evicted } => {
+                wants::VALUES | wants::EVENTS
+            }
             _ => wants::VALUES,
         }
     }

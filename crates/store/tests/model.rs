@@ -36,7 +36,8 @@ impl Follower<'_> {
         recorder.end_group();
         let world = self.worker.world();
         for told in recorder.tape().read() {
-            self.expired += usize::from(told.effect == Effect::Delete { cause: Cause::Expired });
+            self.expired +=
+                usize::from(matches!(told.effect, Effect::Delete { cause: Cause::Expired | Cause::Overdue }));
             self.replayer.apply(&world, &told);
         }
         recorder.clear();

@@ -281,7 +281,13 @@ fn msetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     if at_ms.is_some_and(|at_ms| at_ms <= context.come_ms()) {
         // The keys are set and gone at once, and both is told.
         for index in pairs.step_by(2) {
-            context.expire_now(&context.key(args, index))?;
+            let key = context.key(args, index);
+            let (shard, mut op) = context.shard(&key)?;
+            // They have that time already, and did not go by themselves.
+            op.sees_expired = true;
+            if let Some(garbage) = shard.expire(&mut op, &key) {
+                context.discard(garbage);
+            }
         }
     }
     sink.int(1);

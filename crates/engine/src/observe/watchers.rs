@@ -61,7 +61,9 @@ impl Engine {
                 Effect::Event { class, name } => publish(class, name),
                 Effect::Created => publish(notify::NEW, "new"),
                 Effect::Missed => publish(notify::KEY_MISS, "keymiss"),
-                Effect::Delete { cause: Cause::Expired } => publish(notify::EXPIRED, "expired"),
+                Effect::Delete { cause: Cause::Expired | Cause::Overdue } => {
+                    publish(notify::EXPIRED, "expired")
+                }
                 Effect::Delete { cause: Cause::Evicted } => publish(notify::EVICTED, "evicted"),
                 Effect::FieldsExpired { last } => {
                     publish(notify::HASH, "hexpired");

@@ -73,7 +73,7 @@ pub struct Event {
 /// Of which kind an effect is.
 pub(super) const fn kind_of(effect: &Effect<'_>) -> Option<u8> {
     match effect {
-        Effect::Delete { cause: Cause::Deleted } | Effect::Move { .. } => Some(kind::DELETE),
+        Effect::Delete { cause: Cause::Deleted | Cause::Overdue } | Effect::Move { .. } => Some(kind::DELETE),
         Effect::Delete { cause: Cause::Expired } => Some(kind::EXPIRE),
         Effect::Delete { cause: Cause::Evicted } => Some(kind::EVICT),
         Effect::Wrote { .. }

@@ -99,7 +99,7 @@ impl Figures {
         use weft_store::Cause;
         self.effects += 1;
         match told.effect {
-            Effect::Delete { cause: Cause::Expired } => self.expired += 1,
+            Effect::Delete { cause: Cause::Expired | Cause::Overdue } => self.expired += 1,
             Effect::Delete { cause: Cause::Evicted } => self.evicted += 1,
             Effect::FieldExpired { .. } => self.fields += 1,
             Effect::Swap { .. } => self.swaps += 1,

@@ -126,6 +126,7 @@ impl<'a> Read<'a> {
                 let cause = match self.byte() {
                     0 => Cause::Deleted,
                     1 => Cause::Expired,
+                    2 => Cause::Overdue,
                     _ => Cause::Evicted,
                 };
                 Effect::Delete { cause }

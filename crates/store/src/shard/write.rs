@@ -219,7 +219,7 @@ impl ShardGuard<'_> {
     /// The same for a key that was given an expiry which has come: it counts and is told as expired.
     pub fn expire(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Garbage> {
         let found = self.live(op, key)?;
-        Some(self.remove_found(op, key, found, Cause::Expired))
+        Some(self.remove_found(op, key, found, Cause::Overdue))
     }
 
     pub(crate) fn remove_found(
@@ -234,7 +234,7 @@ impl ShardGuard<'_> {
         let garbage = self.remove_raw(op.db, key, found);
         match cause {
             Cause::Deleted => {}
-            Cause::Expired => self.count(op, Counter::Expired, 1),
+            Cause::Expired | Cause::Overdue => self.count(op, Counter::Expired, 1),
             Cause::Evicted => self.count(op, Counter::Evicted, 1),
         }
         if wanted != 0 {

@@ -24,7 +24,7 @@ fn any(rng: &mut XorShift) -> Effect<'static> {
     let optional = |rng: &mut XorShift| (rng.below(2) == 0).then(|| number(rng));
     let id = |rng: &mut XorShift| StreamId::new(number(rng), number(rng));
     let end = if rng.below(2) == 0 { End::Front } else { End::Back };
-    let cause = [Cause::Deleted, Cause::Expired, Cause::Evicted][rng.below(3) as usize];
+    let cause = [Cause::Deleted, Cause::Expired, Cause::Overdue, Cause::Evicted][rng.below(4) as usize];
     let kind = [Kind::List, Kind::Hash, Kind::Set, Kind::SortedSet, Kind::Stream][rng.below(5) as usize];
     match rng.below(40) {
         0 => Effect::Set { value: Text::Bytes(text(rng)), expire_ms: optional(rng) },
