@@ -11,12 +11,12 @@
 //! ```
 //! Of one key one is done after the other, in their order; one that waits for its next attempt holds back those of
 //! its key and no others: each key has a queue. With a log each is done at least once. Events of keys that went by
-//! themselves are kept in memory only.
+//! themselves are kept in memory only; they stand behind the entries of their keys that there were then.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use weft_store::{Effect, Op, Section, Worker, World};
@@ -58,8 +58,10 @@ pub struct Outbox {
     last: AtomicU64,
     /// How often entries came from elsewhere: from a log or a snapshot.
     loads: AtomicU64,
-    /// Events of keys that went by themselves, with the triggers that they fire.
-    by_itself: Mutex<VecDeque<(Arc<Trigger>, Event)>>,
+    /// Events of keys that went by themselves, with the triggers that they fire, each behind the entry of this number.
+    by_itself: Mutex<VecDeque<(u64, Arc<Trigger>, Event)>>,
+    /// How many of them are not done yet: these, and those that stand in queues.
+    gone: AtomicUsize,
     /// How many of them were too many.
     pub lost: AtomicU64,
 }
@@ -136,8 +138,9 @@ impl Outbox {
         let event = Event { kind, db, key: key.into() };
         for trigger in engine.triggers.index().find(db, key, kind) {
             let mut waiting = self.by_itself.lock();
-            if waiting.len() < BY_ITSELF_MAX {
-                waiting.push_back((Arc::clone(trigger), event.clone()));
+            if self.gone.load(Relaxed) < BY_ITSELF_MAX {
+                self.gone.fetch_add(1, Relaxed);
+                waiting.push_back((self.last.load(Relaxed), Arc::clone(trigger), event.clone()));
             } else {
                 self.lost.fetch_add(1, Relaxed);
             }
@@ -150,17 +153,26 @@ impl Outbox {
     /// Entries that wait.
     #[must_use]
     pub fn len(&self, engine: &Engine) -> usize {
-        engine.keyspace.catalogue().len(Section::Outbox) + self.by_itself.lock().len()
+        engine.keyspace.catalogue().len(Section::Outbox) + self.gone.load(Relaxed)
     }
 }
 
 /// A key whose entries stand in a queue.
 type Whose = (u8, Box<[u8]>);
 
-/// What is to be done for one key, by the numbers of the entries.
+/// What is to be done for a key.
+#[derive(Debug)]
+enum Due {
+    /// The entry of this number.
+    Entry(u64),
+    /// It went by itself: the trigger that this fires, and of which kind it was.
+    Gone(Arc<Trigger>, u8),
+}
+
+/// What is to be done for one key, in its order.
 #[derive(Debug, Default)]
 struct Queue {
-    entries: VecDeque<u64>,
+    due: VecDeque<Due>,
     /// Attempts at the first one that failed.
     attempts: u32,
 }
@@ -220,10 +232,7 @@ impl Runner {
             let world = worker.world();
             self.take_up(engine, loads);
             let mut done = 0;
-            while done < STEP
-                && (done == 0 || began.elapsed() < STEP_TIME)
-                && (self.do_by_itself(engine, &world) || self.do_next(engine, &world))
-            {
+            while done < STEP && (done == 0 || began.elapsed() < STEP_TIME) && self.do_next(engine, &world) {
                 done += 1;
             }
         }
@@ -234,52 +243,92 @@ impl Runner {
         true
     }
 
-    /// Puts the entries that came since the last time into the queues of their keys. With the keyspace to itself no
-    /// number has been taken whose entry is still to come.
+    /// Puts the entries and events that came since the last time into the queues of their keys, in their order. With
+    /// the keyspace to itself no number has been taken whose entry is still to come.
     fn take_up(&mut self, engine: &Engine, loads: u64) {
+        let outbox = &engine.triggers.outbox;
+        let mut by_itself = outbox.by_itself.lock();
+        let last = outbox.last.load(Relaxed);
         if self.seen.1 != loads {
             self.seen = (0, loads);
-            (self.queues, self.ready, self.waiting) = Default::default();
+            self.take_back(last, &mut by_itself);
         }
         let entries =
             engine.keyspace.catalogue().some_behind(Section::Outbox, &self.seen.0.to_be_bytes(), STEP);
-        if entries.len() < STEP {
-            self.seen.0 = engine.triggers.outbox.last.load(Relaxed);
-        }
+        let (are_all, mut room) = (entries.len() < STEP, STEP);
         for (name, bytes) in entries {
             let number = name.first_chunk().map_or(0, |name| u64::from_be_bytes(*name));
+            self.take_up_gone(&mut by_itself, number.saturating_sub(1), &mut room);
+            if room == 0 {
+                return;
+            }
+            room -= 1;
             self.seen.0 = self.seen.0.max(number);
             let Some(entry) = Entry::of(&bytes) else {
                 debug_assert!(false, "an entry is read as it was written");
                 continue;
             };
-            let whose = (entry.event.db, entry.event.key);
-            let queue = self.queues.entry(whose.clone()).or_default();
-            if queue.entries.is_empty() {
-                self.ready.push_back(whose);
-            }
-            queue.entries.push_back(number);
+            self.put((entry.event.db, entry.event.key), Due::Entry(number));
+        }
+        if are_all {
+            self.seen.0 = last;
+        }
+        self.take_up_gone(&mut by_itself, self.seen.0, &mut room);
+    }
+    /// The events that stand behind entries up to this number, as far as there is room.
+    fn take_up_gone(
+        &mut self,
+        by_itself: &mut VecDeque<(u64, Arc<Trigger>, Event)>,
+        number: u64,
+        room: &mut usize,
+    ) {
+        while *room > 0
+            && by_itself.front().is_some_and(|(behind, ..)| *behind <= number)
+            && let Some((_, trigger, Event { kind, db, key })) = by_itself.pop_front()
+        {
+            *room -= 1;
+            self.put((db, key), Due::Gone(trigger, kind));
         }
     }
-
-    /// Does what is to be done about one key that went by itself. Says whether there was one.
-    fn do_by_itself(&mut self, engine: &Engine, world: &World<'_>) -> bool {
-        let Some((trigger, event)) = engine.triggers.outbox.by_itself.lock().pop_front() else {
-            return false;
-        };
-        let entry = Entry { trigger: trigger.name.clone(), command: [].into(), depth: 1, event };
-        if self.attempt(engine, world, &entry, None).is_err() {
-            Figures::count(&trigger.figures.failed);
+    fn put(&mut self, whose: Whose, due: Due) {
+        let queue = self.queues.entry(whose.clone()).or_default();
+        if queue.due.is_empty() {
+            self.ready.push_back(whose);
         }
-        true
+        queue.due.push_back(due);
+    }
+    /// Empties the queues: their entries are taken up anew, and what went by itself stands behind them.
+    fn take_back(&mut self, last: u64, by_itself: &mut VecDeque<(u64, Arc<Trigger>, Event)>) {
+        (self.ready, self.waiting) = Default::default();
+        for ((db, key), queue) in self.queues.drain() {
+            for due in queue.due.into_iter().rev() {
+                if let Due::Gone(trigger, kind) = due {
+                    by_itself.push_front((last, trigger, Event { kind, db, key: key.clone() }));
+                }
+            }
+        }
     }
 
     /// Does the first thing that is to be done for one key. Says whether there was one.
     fn do_next(&mut self, engine: &Engine, world: &World<'_>) -> bool {
         let Some(whose) = self.ready.pop_front() else { return false };
         let Some(queue) = self.queues.get(&whose) else { return true };
-        let (number, attempts) = (queue.entries.front().copied(), queue.attempts + 1);
-        let name = number.unwrap_or(0).to_be_bytes();
+        let (number, attempts) = match queue.due.front() {
+            Some(Due::Gone(trigger, kind)) => {
+                let event = Event { kind: *kind, db: whose.0, key: whose.1.clone() };
+                let trigger = Arc::clone(trigger);
+                let entry = Entry { trigger: trigger.name.clone(), command: [].into(), depth: 1, event };
+                if self.attempt(engine, world, &entry, None).is_err() {
+                    Figures::count(&trigger.figures.failed);
+                }
+                engine.triggers.outbox.gone.fetch_sub(1, Relaxed);
+                self.go_on_with(whose);
+                return true;
+            }
+            Some(Due::Entry(number)) => (*number, queue.attempts + 1),
+            None => return true,
+        };
+        let name = number.to_be_bytes();
         let entry = engine.keyspace.catalogue().get(Section::Outbox, &name);
         if let Some(entry) = entry.and_then(|bytes| Entry::of(&bytes))
             && let Err(error) = self.attempt(engine, world, &entry, Some(&name))
@@ -297,12 +346,12 @@ impl Runner {
         self.go_on_with(whose);
         true
     }
-    /// The first entry of a key is done with: the next one is for later, behind those of other keys.
+    /// The first thing of a key is done with: the next one is for later, behind those of other keys.
     fn go_on_with(&mut self, whose: Whose) {
         let Some(queue) = self.queues.get_mut(&whose) else { return };
-        queue.entries.pop_front();
+        queue.due.pop_front();
         queue.attempts = 0;
-        if queue.entries.is_empty() {
+        if queue.due.is_empty() {
             self.queues.remove(&whose);
         } else {
             self.ready.push_back(whose);
