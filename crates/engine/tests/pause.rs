@@ -56,6 +56,42 @@ fn what_a_second_pause_holds_again_keeps_its_place() {
     }
 }
 
+/// What triggers do afterwards writes too.
+#[test]
+fn what_is_done_afterwards_waits_for_the_end_of_a_pause() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    let commands: [&[&[u8]]; 2] = [
+        &[
+            b"PROGRAM",
+            b"SET",
+            b"count",
+            br#"{"params":[{"name":"e","type":"object"}],"steps":[["INCR","n"]]}"#,
+        ],
+        &[b"TRIGGER", b"SET", b"t", br#"{"key":"k","after":"count"}"#],
+    ];
+    for command in commands {
+        assert_eq!(shown(&bench.run_args(client, command)), ["1"]);
+    }
+    let mut worker = bench.engine.keyspace.worker().expect("a place");
+    let mut background = weft_engine::background::Background::new(bench.engine);
+    for (round, kind) in (1..).zip(["WRITE", "ALL"]) {
+        bench.text(client, "SET k v");
+        bench.text(client, &format!("CLIENT PAUSE 700 {kind}"));
+        let before = bench.engine.keyspace.catalogue().len(weft_store::Section::Outbox);
+        for _ in 0..10 {
+            background.step(bench.engine, &mut worker, |_| {});
+        }
+        assert_eq!(before, 1, "{kind}");
+        assert_eq!(bench.engine.keyspace.catalogue().len(weft_store::Section::Outbox), before, "{kind}");
+        bench.pass(700);
+        for _ in 0..10 {
+            background.step(bench.engine, &mut worker, |_| {});
+        }
+        assert_eq!(bench.text(client, "GET n"), round.to_string(), "{kind}");
+    }
+}
+
 #[test]
 fn a_pause_that_is_over_is_forgotten() {
     let mut bench = Bench::new();

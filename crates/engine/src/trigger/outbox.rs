@@ -216,6 +216,10 @@ impl Runner {
     /// Does some of what waits. Says whether there was anything.
     pub(crate) fn step(&mut self, engine: &Engine, worker: &mut Worker<'_>) -> bool {
         let (outbox, now_ms) = (&engine.triggers.outbox, engine.clock.now_ms());
+        // What triggers do are writes as those of clients are.
+        if engine.pause.until_ms() > now_ms {
+            return false;
+        }
         while self.waiting.first().is_some_and(|(due_ms, _)| *due_ms <= now_ms)
             && let Some((_, whose)) = self.waiting.pop_first()
         {
