@@ -39,11 +39,12 @@ allow_files()
 
 
 class Redis:
-    """A redis-server of the tests' own, without a file."""
+    """A redis-server of the tests' own, whose files, such as a copy's dump.rdb, go with it."""
 
     def __init__(self, *flags, port=None):
         self.port = port or free_port()
-        words = [REDIS, "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--daemonize", "no", *flags]
+        self.folder = tempfile.TemporaryDirectory()
+        words = [REDIS, "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--daemonize", "no", "--dir", self.folder.name, *flags]
         self.process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL)
         wait_for(self.answers)
 
@@ -58,9 +59,13 @@ class Redis:
     def connect(self):
         return Wire(self.port)
 
-    def stop(self):
+    def end(self):
         self.process.kill()
         self.process.wait(REPLY_SECONDS)
+
+    def stop(self):
+        self.end()
+        self.folder.cleanup()
 
 
 def wait_for(holds):

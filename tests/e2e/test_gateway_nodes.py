@@ -24,7 +24,7 @@ class Sentinel:
         self.process = subprocess.Popen([REDIS, path, "--sentinel"], stdout=subprocess.DEVNULL)
         wait_for(self.answers)
 
-    answers, stop, connect = Redis.answers, Redis.stop, Redis.connect
+    answers, stop, connect = Redis.answers, Redis.end, Redis.connect
 
 
 @unittest.skipUnless(REDIS, "redis-server is not installed: apt-get install redis-server")
