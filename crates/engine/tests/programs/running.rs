@@ -493,7 +493,6 @@ fn values_are_as_deep_and_as_large_as_somebody_may_go_through() {
     }
     for way in ways {
         assert!(!grown(4, wider, way).starts_with('-'), "{way}");
-        // A million of numbers is 24 MB as it is told, and takes longer than a program may.
         let answer = grown(20, wider, way);
         assert!(answer.contains("time-ms") || answer.contains("steps"), "{way}: {answer}");
         let answer = grown(100, wider, way);
