@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use weft_client::fleet::relay::Relay;
 use weft_client::fleet::stub::{Stub, Trouble};
-use weft_client::fleet::{Batch, Counts, Done, Ended, Fleet, Load, Pace, Until};
+use weft_client::fleet::{Batch, Counts, Done, Ended, Fleet, Kind, Load, Pace, Until};
 use weft_client::{Config, Error, Protocol, Timeouts};
 use weft_protocol::respb::{Mode, RequestWriter};
 use weft_protocol::{Arg, resp};
@@ -71,6 +71,7 @@ struct Same {
     batches: u64,
     answered: u64,
     values: u64,
+    kinds: u64,
     slowest_ns: u64,
     /// When each of the first answers was due.
     due: Vec<Instant>,
@@ -95,6 +96,7 @@ impl Same {
             batches,
             answered: 0,
             values: 0,
+            kinds: 0,
             slowest_ns: 0,
             due: Vec::new(),
             order: Vec::new(),
@@ -119,6 +121,13 @@ impl Load for Same {
     }
     fn wants_values(&self) -> bool {
         true
+    }
+    fn wants_kinds(&self) -> bool {
+        true
+    }
+    fn kind(&mut self, _client: u32, request: u32, kind: Kind) {
+        assert!(request < self.frames.len() as u32);
+        self.kinds += u64::from(kind == Kind::Text);
     }
     fn value(&mut self, _client: u32, request: u32, part: u32, bytes: Option<&[u8]>) {
         assert!(request < self.frames.len() as u32);
@@ -146,6 +155,7 @@ fn every_request_is_answered_on_every_protocol() {
         (Protocol::Resp3, (3, 1)),
         (Protocol::Respb, (3, 1)),
         (Protocol::Respb, (2, 300)),
+        (Protocol::Resp3, (2, 300)),
     ] {
         for pipeline in [1, 100] {
             let peer = Peer::start(Trouble::None);
@@ -154,6 +164,7 @@ fn every_request_is_answered_on_every_protocol() {
             assert_eq!(counts.replies, 700 * pipeline as u64);
             assert_eq!((load.answered, load.values), (counts.replies, counts.replies));
             assert!(counts.is_clean(), "{counts:?}");
+            assert_eq!(load.kinds, counts.replies, "each reply is a text");
             let greetings = if protocol == Protocol::Resp2 { 3 } else { 0 };
             assert_eq!(peer.end(), counts.requests + greetings, "{protocol} {shape:?}");
         }
@@ -170,6 +181,19 @@ fn a_channel_is_a_client_of_its_own_and_a_tick_is_one_send() {
     assert_eq!(load.order[..64], first);
     // The stub answers each piece with one piece, so that all channels go round together.
     assert!(counts.sends <= 64 * 50 / 16, "{counts:?}");
+}
+
+#[test]
+fn clients_that_share_a_connection_pipeline_by_themselves() {
+    let peer = Peer::start(Trouble::None);
+    let mut load = Same::new(Protocol::Resp3, &["GET", "key:000000000001"], 1, 64 * 50);
+    let counts = run(&peer, Protocol::Resp3, (1, 64), &mut load, Until::Exhausted);
+    assert_eq!((counts.replies, load.kinds), (64 * 50, 64 * 50));
+    assert!(counts.is_clean() && counts.sends <= 64 * 50 / 16, "{counts:?}");
+    // Each has an answer before it asks again, whoever shares its connection.
+    let mut asked = [0u32; 64];
+    load.order.iter().for_each(|&client| asked[client as usize] += 1);
+    assert_eq!(asked, [50; 64]);
 }
 
 #[test]

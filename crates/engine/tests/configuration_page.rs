@@ -1,4 +1,4 @@
-//! `docs/configuration.md` has what the table of directives has. `WEFT_WRITE_DOCS=1 cargo test -p weft-engine --test
+//! `docs/configuration.md` has what the table of directives has. `WEFT_WRITE=1 cargo test -p weft-engine --test
 //! configuration_page` writes it (`make gen` does).
 
 use std::fmt::Write as _;
@@ -116,7 +116,7 @@ fn the_page_has_what_the_table_has() {
     let page = std::fs::read_to_string(&path).expect("the page is there");
     let head = page.split(MARK).next().unwrap_or_default();
     let wanted = format!("{head}{}", generated());
-    if std::env::var_os("WEFT_WRITE_DOCS").is_some() {
+    if std::env::var_os("WEFT_WRITE").is_some() {
         std::fs::write(&path, &wanted).expect("the page can be written");
     } else {
         assert!(page == wanted, "docs/configuration.md is not what the table says: run `make gen`");

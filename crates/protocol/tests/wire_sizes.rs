@@ -1,7 +1,7 @@
 //! `spec/wire-sizes.md`: what common requests and replies take on each wire, computed by the encoders.
 //!
 //! Owns the choice of examples and the page. The test fails when the page is not what the encoders give; with
-//! `UPDATE_WIRE_SIZES=1` it writes the page instead.
+//! `WEFT_WRITE=1` it writes the page instead.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -185,14 +185,11 @@ fn claim_row(&(document, line, claimed_resp, claimed_respb): &(&str, &str, usize
 #[test]
 fn the_page_is_what_the_encoders_give() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/wire-sizes.md");
-    if std::env::var_os("UPDATE_WIRE_SIZES").is_some() {
+    if std::env::var_os("WEFT_WRITE").is_some() {
         std::fs::write(&path, page()).expect("spec/wire-sizes.md can be written");
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == page(),
-        "spec/wire-sizes.md is not up to date: run this test with UPDATE_WIRE_SIZES=1"
-    );
+    assert!(committed == page(), "spec/wire-sizes.md is not up to date: run `make gen`");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod insert;
 mod inspect;
 mod lacks;
 mod log;
+mod measure;
 mod program;
 mod progress;
 mod quiet;
@@ -82,6 +83,8 @@ enum Command {
     #[command(subcommand)]
     Log(log::Options),
     Man(about::Man),
+    #[command(subcommand, hide = true)]
+    Measure(measure::Options),
     Peers(Box<bench::peers::Options>),
     #[command(subcommand)]
     Program(program::Options),
@@ -107,6 +110,7 @@ fn main() -> ExitCode {
         Command::Inspect(options) => ("inspect", inspect::run(&options)),
         Command::Log(options) => ("log", log::run(&options)),
         Command::Man(options) => ("man", about::man(&options, Cli::command())),
+        Command::Measure(options) => ("measure", measure::run(&options)),
         Command::Peers(options) => ("peers", bench::peers::run(&options)),
         Command::Program(options) => ("program", program::run(&options)),
         Command::Script(options) => ("script", script::run(&options)),
@@ -152,7 +156,7 @@ fn parse() -> Cli {
         let error = about::with_near_command(error, &Cli::command());
         let _ = error.print();
         eprintln!("\nCommands:");
-        for command in Cli::command().get_subcommands() {
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
             eprintln!("  {:<11}  {}", command.get_name(), command.get_about().unwrap_or_default());
         }
         std::process::exit(error.exit_code())

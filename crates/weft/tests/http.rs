@@ -250,7 +250,7 @@ fn bench_says_what_goes_wrong_over_http() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
     assert!(!output.status.success() && text.contains("WRONGTYPE"), "{text}");
     for (flags, why) in [
-        (&["--http", "--mux", "2"][..], "only RESPB has channels"),
+        (&["--http", "--mux", "2"][..], "HTTP has no clients on a connection"),
         (&["--pipeline-body"], "only HTTP has bodies"),
         (&["--http", "--preset", "mux"], "only RESPB has channels"),
         (&["--http", "-t", "ping_inline"], "HTTP has no words on a line"),

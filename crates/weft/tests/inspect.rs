@@ -1,6 +1,6 @@
 //! `weft inspect` from outside: what it prints, word for word, and how it ends. The expected texts are in
-//! `tests/golden`; with WEFT_UPDATE_GOLDEN set they are written instead of compared, to be read before they are
-//! committed.
+//! `tests/golden`; with WEFT_WRITE set (`make gen`) they are written instead of compared: what the program says of
+//! itself, to be read before it is committed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ fn golden(name: &str, args: &[&str], input: &[u8]) {
     let mut text = String::from_utf8(output.stdout).expect("text");
     text.push_str(&format!("(status {})\n", output.status.code().expect("it ends by itself")));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
-    if std::env::var_os("WEFT_UPDATE_GOLDEN").is_some() {
+    if std::env::var_os("WEFT_WRITE").is_some() {
         std::fs::write(&path, &text).expect("the folder is there");
     }
     assert_eq!(text, String::from_utf8_lossy(&read(&path)), "{name}: {}", path.display());

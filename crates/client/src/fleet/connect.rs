@@ -59,6 +59,11 @@ impl Once {
         encoder.encode(0, args, &mut bytes)?;
         Ok(Once { bytes, left: clients })
     }
+
+    /// Puts a command behind it whose reply is the only one.
+    pub(super) fn and_then(&mut self, encoder: &Encoder, args: &[&str]) -> Result<()> {
+        encoder.encode(0, args, &mut self.bytes)
+    }
 }
 
 impl Load for Once {

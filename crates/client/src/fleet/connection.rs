@@ -1,5 +1,6 @@
 //! One connection of a fleet: what has not been sent yet, and the start of a reply that has not come as a whole.
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -27,6 +28,8 @@ pub(super) struct Connection {
     pub(super) dirty: bool,
     /// The start of a reply.
     pub(super) partial: Option<Partial>,
+    /// Where several clients share a RESP connection: whose requests were sent, in order, and how many of each.
+    pub(super) turns: VecDeque<(u16, u32)>,
 }
 
 /// The start of a reply, and how far it has been read.
@@ -48,12 +51,22 @@ impl Connection {
             ends: false,
             dirty: false,
             partial: None,
+            turns: VecDeque::new(),
         }
     }
 
     /// Puts a new socket in the place of one that has ended.
     pub(super) fn replace(&mut self, wire: Wire) {
         *self = Connection { dirty: self.dirty, ..Connection::new(wire) };
+    }
+
+    /// One reply has come to whoever's turn it is.
+    pub(super) fn took_turn(&mut self) {
+        let Some((_, left)) = self.turns.front_mut() else { return };
+        *left -= 1;
+        if *left == 0 {
+            self.turns.pop_front();
+        }
     }
 
     pub(super) fn is_idle(&self) -> bool {

@@ -13,7 +13,7 @@ use super::connect::{self, Once};
 use super::connection::{Connection, Partial, interest};
 use super::decode::{Decoder, Front, Seen};
 use super::wire::Wire;
-use super::{Batch, Counts, Done, Ended, Load};
+use super::{Batch, Counts, Done, Ended, Kind, Load};
 use crate::{Config, Encoder, Error, Protocol, Result, ServerError};
 
 /// Channels that a connection can have.
@@ -99,12 +99,13 @@ pub struct Fleet {
 
 impl Fleet {
     /// Makes the connections, one after the other. Each costs a round trip, and under TLS a
-    /// handshake.
+    /// handshake. Of each, `channels` logical clients: channels of RESPB; over RESP they share it, so that what one
+    /// client says of itself (MULTI, SELECT, a command that blocks) is said for all.
     pub fn connect(config: &Config, connections: u32, channels: u32) -> Result<Fleet> {
-        let channels_max = if config.protocol == Protocol::Respb { CHANNELS_MAX } else { 1 };
+        let channels_max = if config.protocol == Protocol::Http { 1 } else { CHANNELS_MAX };
         if channels == 0 || channels > channels_max {
             return Err(Error::Config(format!(
-                "{channels} channels on a connection: RESPB has 1 to {CHANNELS_MAX}, RESP only 1"
+                "{channels} clients on a connection: RESP and RESPB have 1 to {CHANNELS_MAX}, HTTP only 1"
             )));
         }
         let mut fleet = Fleet {
@@ -125,7 +126,7 @@ impl Fleet {
             fleet.connections.push(Connection::new(wire));
             fleet.clients.extend((0..channels).map(|_| Client::default()));
         }
-        if channels > 1 && config.db != 0 {
+        if channels > 1 && config.protocol == Protocol::Respb && config.db != 0 {
             // A channel begins with database 0, whatever channel 0 has.
             fleet.command(&["SELECT", &config.db.to_string()])?;
         }
@@ -135,12 +136,20 @@ impl Fleet {
     /// Runs a command once as each client; an error reply is an error.
     pub fn command(&mut self, args: &[&str]) -> Result<()> {
         let mut load = Once::new(&self.encoder, args, self.clients())?;
-        let counts = self.run(&mut load, Pace::Closed, Until::Exhausted, &AtomicBool::new(false))?;
+        self.run_once(&mut load)
+    }
+
+    pub(super) fn run_once(&mut self, load: &mut Once) -> Result<()> {
+        let counts = self.run(load, Pace::Closed, Until::Exhausted, &AtomicBool::new(false))?;
         match counts.error_texts.first() {
             Some((text, _)) => Err(Error::Server(ServerError::new(text.as_bytes()))),
             None if counts.is_clean() => Ok(()),
             None => Err(Error::Closed),
         }
+    }
+
+    pub(super) fn protocol(&self) -> Protocol {
+        self.config.protocol
     }
 
     /// What encodes requests as this server reads them: over RESPB, as ARGV where it lacks something of our table.
@@ -178,12 +187,14 @@ impl Fleet {
         until: Until,
         stop: &AtomicBool,
     ) -> Result<Counts> {
-        let values = load.wants_values();
+        let (values, kinds) = (load.wants_values(), load.wants_kinds());
         let mut run = Run {
             interval_ns: match pace {
                 Pace::Closed => 0.0,
                 Pace::Fixed { batches_per_second } => 1e9 / batches_per_second,
             },
+            kinds: kinds && self.config.protocol != Protocol::Http,
+            shared: self.channels > 1 && self.config.protocol != Protocol::Respb,
             fleet: self,
             load,
             values,
@@ -223,6 +234,9 @@ struct Run<'a, L> {
     fleet: &'a mut Fleet,
     load: &'a mut L,
     values: bool,
+    kinds: bool,
+    /// Several clients on each RESP connection, whose replies come in the order of their requests.
+    shared: bool,
     counts: Counts,
     started: Instant,
     now_ns: u64,
@@ -414,9 +428,13 @@ impl<L: Load> Run<'_, L> {
             }
             return;
         }
-        let channel = ((client % fleet.channels) as u16).to_be_bytes();
-        for &frame in frames {
-            bytes[frame as usize + 2..frame as usize + 4].copy_from_slice(&channel);
+        let channel = (client % fleet.channels) as u16;
+        if self.shared {
+            connection.turns.push_back((channel, size));
+        } else {
+            for &frame in frames {
+                bytes[frame as usize + 2..frame as usize + 4].copy_from_slice(&channel.to_be_bytes());
+            }
         }
         connection.queue(bytes);
         if !connection.dirty {
@@ -481,7 +499,7 @@ impl<L: Load> Run<'_, L> {
     /// Counts the replies in `bytes`. An error means that they are none, or more than were asked for.
     fn replies(&mut self, index: usize, bytes: &[u8], partial: Option<Partial>) -> Result<(), String> {
         let first = index as u32 * self.fleet.channels;
-        let muxed = self.fleet.channels > 1;
+        let (muxed, protocol) = (self.fleet.channels > 1 && !self.shared, self.fleet.config.protocol);
         let (mut decoder, mut part) = match partial {
             Some(partial) => (partial.decoder, partial.part),
             None => (self.fleet.spare_decoder(), 0),
@@ -498,6 +516,13 @@ impl<L: Load> Run<'_, L> {
                 self.end_streak(first, &mut streak);
                 streak = self.streak(first, u16::from_be_bytes([high, low]));
             }
+            let turn = if self.shared { self.fleet.connections[index].turns.front().copied() } else { None };
+            if let Some((channel, _)) = turn
+                && streak.channel != channel
+            {
+                self.end_streak(first, &mut streak);
+                streak = self.streak(first, channel);
+            }
             let mut seen = Seen {
                 counts: &mut self.counts,
                 load: self.load,
@@ -510,8 +535,16 @@ impl<L: Load> Run<'_, L> {
             part = seen.part;
             match front {
                 Front::Reply { len, channel, count }
-                    if channel == streak.channel && count <= streak.room - streak.count =>
+                    if (channel == streak.channel || turn.is_some())
+                        && count <= streak.room - streak.count =>
                 {
+                    if self.kinds {
+                        let client = first + u32::from(streak.channel);
+                        self.load.kind(client, streak.request + streak.count, Kind::of(protocol, rest));
+                    }
+                    if turn.is_some() {
+                        self.fleet.connections[index].took_turn();
+                    }
                     (at, part) = (at + len, 0);
                     streak.count += count;
                 }

@@ -4,9 +4,10 @@
 //! [`weft_protocol`]'s decoders. Does not own what is sent or what is made of the answers: a [`Load`] gives batches of
 //! ready bytes and is told when they are answered. Knows no command.
 //!
-//! A *logical client* is a connection, or with RESPB a channel of one. It sends a batch, waits for as many replies as
-//! the batch has requests, and sends the next. Clients are numbered connection by connection: client `i` is channel
-//! `i % channels` of connection `i / channels`.
+//! A *logical client* is a connection, or with RESPB a channel of one, or with RESP one of those who share a
+//! connection: their requests go out one behind the other as they come, as clients that pipeline by themselves send
+//! them. It sends a batch, waits for as many replies as the batch has requests, and sends the next. Clients are
+//! numbered connection by connection: client `i` is channel `i % channels` of connection `i / channels`.
 //!
 //! ```no_run
 //! use std::sync::atomic::AtomicBool;
@@ -41,6 +42,8 @@ mod connection;
 mod counts;
 mod decode;
 mod driver;
+mod kind;
+mod listen;
 pub mod relay;
 pub mod stub;
 mod wire;
@@ -80,6 +83,25 @@ pub struct Done {
     pub since_due_ns: u64,
 }
 
+/// What a reply is, as far as RESP2, RESP3 and RESPB have it in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `OK`, `QUEUED`, another word.
+    Simple,
+    /// A whole number.
+    Integer,
+    /// A double, a boolean or a big number, which RESP2 does not have.
+    Scalar,
+    /// Bytes.
+    Text,
+    /// Null.
+    Null,
+    /// An array, a set or a map.
+    Aggregate,
+    /// An error.
+    Error,
+}
+
 /// Where requests come from and where answers go.
 pub trait Load {
     /// The next batch of a client; none when there is nothing more to send, for any client, in this run.
@@ -96,6 +118,16 @@ pub trait Load {
     /// Part number `part` of the reply to request `request` of the client's batch: a text, or no bytes for null.
     fn value(&mut self, client: u32, request: u32, part: u32, bytes: Option<&[u8]>) {
         let _ = (client, request, part, bytes);
+    }
+
+    /// Whether [`kind`](Self::kind) is to be called. Asked once for each run.
+    fn wants_kinds(&self) -> bool {
+        false
+    }
+
+    /// What the reply to request `request` of the client's batch is. Not over HTTP.
+    fn kind(&mut self, client: u32, request: u32, kind: Kind) {
+        let _ = (client, request, kind);
     }
 
     /// Called about ten times a second, with what has been counted so far.

@@ -5,11 +5,12 @@ use anyhow::{Result, bail, ensure};
 use weft_client::Protocol;
 
 use super::template::{DATA, RANDOM, TAG};
+use super::verify::Expect;
 
 /// The most commands of a mix.
 pub(super) const COMMANDS_MAX: usize = 64;
 /// The most arguments of a command from a file.
-const ARGUMENTS_MAX: usize = 1024;
+pub(super) const ARGUMENTS_MAX: usize = 1024;
 
 /// A command of a case and how often it comes.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,18 @@ pub(super) struct Command {
     pub(super) weight: u32,
     /// Sent as words on a line, which RESP alone has.
     pub(super) inline: bool,
+    /// Sent right behind the command before it, and only there.
+    pub(super) follows: bool,
+    /// What its replies must be.
+    pub(super) expect: Expect,
+}
+
+impl Command {
+    /// One by itself.
+    pub(super) fn new(label: &str, argv: Vec<String>, weight: u32) -> Command {
+        let expect = Expect::of(&argv);
+        Command { label: label.to_string(), argv, weight, inline: false, follows: false, expect }
+    }
 }
 
 /// What one row of results measures.
@@ -31,6 +44,15 @@ pub(super) struct Case {
     pub(super) commands: Vec<Command>,
     /// Commands that are run once before, so that there is something to find.
     pub(super) setup: Vec<Setup>,
+    /// Clients that listen meanwhile.
+    pub(super) subscribers: Option<Subscription>,
+}
+
+/// Who listens, and to what.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Subscription {
+    pub(super) clients: u32,
+    pub(super) argv: Vec<String>,
 }
 
 /// A command that is run so many times before the case; its numbers count up from 0.
@@ -129,20 +151,15 @@ impl Test {
     fn case(&self) -> Case {
         let setup =
             self.setup.iter().map(|(times, command)| Setup { argv: words(command), times: *times }).collect();
-        Case { label: self.label.to_string(), commands: vec![self.command(1)], setup }
+        Case { label: self.label.to_string(), commands: vec![self.command(1)], setup, subscribers: None }
     }
 
     fn command(&self, weight: u32) -> Command {
-        Command {
-            label: self.label.to_string(),
-            argv: words(self.command),
-            weight,
-            inline: self.name == INLINE,
-        }
+        Command { inline: self.name == INLINE, ..Command::new(self.label, words(self.command), weight) }
     }
 }
 
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_string).collect()
 }
 
@@ -197,6 +214,19 @@ impl Case {
         self.setup = self.setup.into_iter().map(Setup::with_tags).collect();
         self
     }
+
+    /// Requests that a step of the mix sends in the mean: a sequence of commands is one step.
+    pub(super) fn requests_per_step(&self) -> f64 {
+        let (mut weights, mut requests, mut weight) = (0.0, 0.0, 0.0);
+        for command in &self.commands {
+            if !command.follows {
+                weight = f64::from(command.weight);
+                weights += weight;
+            }
+            requests += weight;
+        }
+        requests / weights
+    }
 }
 
 impl Setup {
@@ -217,9 +247,10 @@ impl Setup {
 pub(super) fn single(argv: &[String]) -> Case {
     let label = argv.join(" ");
     Case {
-        label: label.clone(),
-        commands: vec![Command { label, argv: argv.to_vec(), weight: 1, inline: false }],
+        commands: vec![Command::new(&label, argv.to_vec(), 1)],
+        label,
         setup: Vec::new(),
+        subscribers: None,
     }
 }
 
@@ -233,7 +264,7 @@ pub(super) fn mix(text: &str) -> Result<Case> {
         commands.push(test.command(parse_weight(weight)?));
         setup.extend(test.case().setup);
     }
-    checked(Case { label: format!("mix {text}"), commands, setup })
+    checked(Case { label: format!("mix {text}"), commands, setup, subscribers: None })
 }
 
 /// Lines `WEIGHT COMMAND ARGUMENT…`; empty ones and those that begin with `#` are passed over.
@@ -253,9 +284,9 @@ pub(super) fn mix_file(name: &str, text: &str) -> Result<Case> {
             bail!("{name}:{}: a command has 1 to {ARGUMENTS_MAX} words", number + 1);
         }
         let label = argv[0].to_uppercase();
-        commands.push(Command { label, argv, weight, inline: false });
+        commands.push(Command::new(&label, argv, weight));
     }
-    checked(Case { label: format!("mix of {name}"), commands, setup: Vec::new() })
+    checked(Case { label: format!("mix of {name}"), commands, setup: Vec::new(), subscribers: None })
 }
 
 fn parse_weight(text: &str) -> Result<u32> {
@@ -265,7 +296,7 @@ fn parse_weight(text: &str) -> Result<u32> {
     }
 }
 
-fn checked(case: Case) -> Result<Case> {
+pub(super) fn checked(case: Case) -> Result<Case> {
     ensure!(case.commands.iter().any(|command| command.weight > 0), "a mix needs a weight above 0");
     ensure!(case.commands.len() <= COMMANDS_MAX, "a mix has at most {COMMANDS_MAX} commands");
     Ok(case)

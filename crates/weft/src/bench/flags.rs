@@ -15,6 +15,7 @@ Examples:
   weft bench -4 -t get,set -P 100 --vs 127.0.0.1:6380,resp3 --rounds 5
   weft bench -r 1000 EVALSHA abc 1 key:__rand_int__
   weft bench --preset mux
+  weft bench -4 --workload bench/workloads/sessions.toml -P 16 --duration 5
   weft bench --http -t set,get -P 100 --pipeline-body
   weft bench --cluster -p 7000 -t set,get -r 100000 --preload
 
@@ -72,13 +73,14 @@ pub(crate) struct Options {
     /// Send the requests of -P as one body to /pipeline, rather than one behind the other (HTTP)
     #[arg(long)]
     pub(super) pipeline_body: bool,
-    /// Logical clients on each connection, each a channel of its own (RESPB)
+    /// Logical clients on each connection: over RESPB each a channel of its own, over RESP their requests go out one
+    /// behind the other as they come
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) mux: u32,
 
-    /// Connections
-    #[arg(short, value_name = "CLIENTS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=60_000))]
-    pub(super) clients: u32,
+    /// Connections [default: 50, or what the file of --workload says]
+    #[arg(short, value_name = "CLIENTS", value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(super) clients: Option<u32>,
     /// Requests of each test [default: 100000; the presets run for --duration instead]
     #[arg(short = 'n', value_name = "REQUESTS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) requests: Option<u64>,
@@ -123,9 +125,15 @@ pub(crate) struct Options {
     /// One mixed test from a file of lines WEIGHT COMMAND ARGUMENT…
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tests", "mix", "command"])]
     pub(super) mix_file: Option<PathBuf>,
+    /// A workload from a file, such as those of bench/workloads: its keys, values, times to live and mix, with every
+    /// reply compared; see docs/bench.md
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "tests", "mix", "mix_file", "command", "keyspace", "distribution", "data", "preload", "cluster", "pipeline_body"
+    ])]
+    pub(super) workload: Option<PathBuf>,
     /// Several tables in one go, RESP3 beside RESPB, or with --http beside HTTP: seed-throughput, seed-pipeline, mux,
     /// network, types
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["tests", "mix", "mix_file", "command", "versus"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tests", "mix", "mix_file", "command", "versus", "workload"])]
     pub(super) preset: Option<Preset>,
     /// Read the last argument of COMMAND from standard input
     #[arg(short = 'x', requires = "command")]

@@ -1,18 +1,20 @@
-//! What one thread sends and what it makes of the answers. Owns the ring of prepared batches, the budget, latencies and
-//! the check of values.
+//! What one thread sends and what it makes of the answers. Owns the ring of prepared batches, the budget and
+//! latencies.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use hdrhistogram::Histogram;
 use weft_client::Encoder;
-use weft_client::fleet::{Batch, Counts, Done, Load};
+use weft_client::fleet::{self, Batch, Counts, Done, Load};
 
 use super::cases::Command;
 use super::keys::Keys;
 use super::sizes::{Filler, Sizes};
-use super::template::{Form, Request, Requests};
-use crate::workload::random::Random;
+use super::template::{Form, Request, Requests, TTL};
+use super::verify::{Verify, Wrong};
+use weft_measure::Random;
 
 /// Requests in the ring of a mix or of values of several sizes; then they come again with other keys.
 const RING_REQUESTS: usize = 4096;
@@ -49,6 +51,7 @@ pub(super) struct Recipe<'a> {
     pub(super) encoder: Encoder,
     pub(super) commands: &'a [Command],
     pub(super) sizes: &'a Sizes,
+    pub(super) ttls: &'a Sizes,
     pub(super) filler: &'a Arc<Filler>,
     pub(super) pipeline: usize,
     /// HTTP: whether the requests of a batch are one body.
@@ -82,56 +85,11 @@ pub(super) struct Generator {
     live: Option<Arc<Mutex<Live>>>,
 }
 
-/// Bytes of a wrong value that are shown.
-const WRONG_BYTES_MAX: usize = 40;
-
-/// A key that did not hold what was stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    pub(crate) key: String,
-    /// The first bytes.
-    pub(crate) held: Vec<u8>,
-    pub(crate) held_bytes: usize,
-}
-
-/// What values must be.
-struct Verify {
-    /// Of each command, name and arguments: for the name of a key.
-    commands: Vec<Vec<String>>,
-    wrong: Option<Wrong>,
-    sizes: Sizes,
-    filler: Arc<Filler>,
-    /// For the name of a key.
-    keys: Keys,
-    /// Of each command, whether its replies are values of its keys in order.
-    reads: Vec<bool>,
-    /// Of each client, the keys of its batch and where each request's keys begin.
-    clients: Vec<(Vec<u64>, Vec<u32>, u32)>,
-    absent: u64,
-    checked: u64,
-    mismatches: u64,
-}
-
 impl Generator {
     pub(super) fn new(recipe: &Recipe<'_>, keys: Keys, budget: u64, seed: u64) -> Result<Generator> {
         let mut random = Random::new(seed ^ 0x5eed);
         let ring = ring(recipe, &mut random)?;
-        let reads = |command: &Command| {
-            let reads = matches!(command.argv[0].to_uppercase().as_str(), "GET" | "MGET");
-            reads && command.argv[1..].iter().all(|key| key.contains(super::template::RANDOM))
-        };
-        let verify = recipe.verified.then(|| Verify {
-            commands: recipe.commands.iter().map(|command| command.argv.clone()).collect(),
-            wrong: None,
-            keys: keys.clone(),
-            sizes: recipe.sizes.clone(),
-            filler: Arc::clone(recipe.filler),
-            reads: recipe.commands.iter().map(reads).collect(),
-            clients: Vec::new(),
-            absent: 0,
-            checked: 0,
-            mismatches: 0,
-        });
+        let verify = recipe.verified.then(|| Verify::new(recipe, &keys));
         let kind = Kind { replies: 0, latency: histogram() };
         Ok(Generator {
             ring,
@@ -157,19 +115,22 @@ impl Generator {
 
     /// The first value that was wrong.
     pub(super) fn wrong(&self) -> Option<Wrong> {
-        self.verify.as_ref().and_then(|verify| verify.wrong.clone())
+        self.verify.as_ref().and_then(|verify| verify.wrong().cloned())
     }
 
     /// Values that were looked at, those of them that were wrong, and what was asked for and not there.
     pub(super) fn verified(&self) -> (u64, u64, u64) {
-        self.verify.as_ref().map_or((0, 0, 0), |verify| (verify.checked, verify.mismatches, verify.absent))
+        self.verify.as_ref().map_or((0, 0, 0), Verify::counts)
     }
 }
 
 /// Prepares batches. One is enough where all requests are alike; otherwise their commands stand in the ratio of the
 /// weights, and in no order.
 fn ring(recipe: &Recipe<'_>, random: &mut Random) -> Result<Vec<Requests>> {
-    let varied = recipe.commands.len() > 1 || !recipe.sizes.is_fixed();
+    let has_ttl = recipe.commands.iter().any(|command| command.argv.iter().any(|word| word.contains(TTL)));
+    let sequences = recipe.commands.iter().any(|command| command.follows);
+    let varied =
+        recipe.commands.len() > 1 || !recipe.sizes.is_fixed() || (has_ttl && !recipe.ttls.is_fixed());
     let count = if varied {
         RING_REQUESTS.max(recipe.pipeline).next_multiple_of(recipe.pipeline)
     } else {
@@ -182,14 +143,15 @@ fn ring(recipe: &Recipe<'_>, random: &mut Random) -> Result<Vec<Requests>> {
     let (mut ring, mut bytes) = (Vec::new(), 0);
     for kinds in order.chunks(recipe.pipeline) {
         let mut requests = Requests::default();
-        for &kind in kinds {
+        for kind in kinds.iter().flat_map(|&kind| sequence(recipe.commands, kind)) {
             let command = &recipe.commands[usize::from(kind)];
             let size = recipe.sizes.draw(random);
+            let argv = with_ttl(&command.argv, recipe.ttls, random);
             let request = match command.inline {
                 true => Request::inline(&command.argv),
                 false => Request::new(
                     if recipe.in_one_body { Form::Element } else { Form::Whole(&recipe.encoder) },
-                    &command.argv,
+                    &argv,
                     recipe.filler,
                     size,
                     recipe.verified,
@@ -201,6 +163,7 @@ fn ring(recipe: &Recipe<'_>, random: &mut Random) -> Result<Vec<Requests>> {
         if recipe.in_one_body {
             requests.enclose(&recipe.encoder);
         }
+        requests.is_whole |= sequences;
         bytes += requests.bytes.len();
         ring.push(requests);
         if bytes > RING_BYTES_MAX {
@@ -208,6 +171,22 @@ fn ring(recipe: &Recipe<'_>, random: &mut Random) -> Result<Vec<Requests>> {
         }
     }
     Ok(ring)
+}
+
+/// A command and those that follow it.
+fn sequence(commands: &[Command], kind: u8) -> impl Iterator<Item = u8> {
+    let from = usize::from(kind);
+    let more = commands[from + 1..].iter().take_while(|command| command.follows).count();
+    kind..=kind + more as u8
+}
+
+/// The words of a command with a time to live in its place.
+fn with_ttl<'c>(argv: &'c [String], ttls: &Sizes, random: &mut Random) -> Cow<'c, [String]> {
+    if !argv.iter().any(|word| word.contains(TTL)) {
+        return Cow::Borrowed(argv);
+    }
+    let ttl = ttls.draw(random).to_string();
+    Cow::Owned(argv.iter().map(|word| word.replace(TTL, &ttl)).collect())
 }
 
 /// So many commands in the ratio of their weights: each time the one that is furthest behind.
@@ -239,7 +218,7 @@ impl Load for Generator {
         self.next = if index + 1 == self.ring.len() { 0 } else { index + 1 };
         let requests = &mut self.ring[index];
         let all = requests.frames.len() as u64;
-        let count = if requests.is_one { all } else { all.min(self.left) } as usize;
+        let count = if requests.is_whole { all } else { all.min(self.left) } as usize;
         self.left = self.left.saturating_sub(count as u64);
         let end = requests.end(count);
         match &mut self.verify {
@@ -268,7 +247,17 @@ impl Load for Generator {
     }
 
     fn wants_values(&self) -> bool {
-        self.verify.as_ref().is_some_and(|verify| verify.reads.contains(&true))
+        self.verify.as_ref().is_some_and(Verify::wants_values)
+    }
+
+    fn wants_kinds(&self) -> bool {
+        self.verify.as_ref().is_some_and(Verify::wants_kinds)
+    }
+
+    fn kind(&mut self, client: u32, request: u32, kind: fleet::Kind) {
+        if let Some(verify) = &mut self.verify {
+            verify.kind(&self.ring, client, request, kind);
+        }
     }
 
     fn value(&mut self, client: u32, request: u32, part: u32, bytes: Option<&[u8]>) {
@@ -283,53 +272,6 @@ impl Load for Generator {
         {
             live.counts.clone_from(counts);
             live.latency.clone_from(&self.latency);
-        }
-    }
-}
-
-impl Verify {
-    fn note(&mut self, client: u32, tag: u32, requests: &mut Requests, keys: &mut Keys, end: usize) {
-        if self.clients.len() <= client as usize {
-            self.clients.resize_with(client as usize + 1, Default::default);
-        }
-        let (noted, starts, batch) = &mut self.clients[client as usize];
-        *batch = tag;
-        noted.clear();
-        starts.clear();
-        requests.draw(keys, end, |key| noted.push(key));
-        // Commands that draw no number have no keys to note.
-        let mut at = 0;
-        for index in 0..requests.frames.len() {
-            starts.push(at);
-            at += requests.numbers(index);
-        }
-    }
-
-    fn check(&mut self, ring: &[Requests], client: u32, request: u32, part: u32, bytes: Option<&[u8]>) {
-        let Some((keys, starts, tag)) = self.clients.get(client as usize) else { return };
-        let kind = ring[*tag as usize].kinds[request as usize];
-        if !self.reads[usize::from(kind)] {
-            return;
-        }
-        let Some(bytes) = bytes else {
-            self.absent += 1;
-            return;
-        };
-        self.checked += 1;
-        let key = keys.get((starts[request as usize] + part) as usize);
-        let right = key.is_some_and(|&key| self.sizes.has(bytes.len()) && self.filler.is_value(bytes, key));
-        if right {
-            return;
-        }
-        self.mismatches += 1;
-        if self.wrong.is_none() {
-            let pattern = self.commands[usize::from(kind)].get(part as usize + 1);
-            let name = pattern.zip(key).map(|(pattern, &key)| self.keys.name(pattern, key));
-            self.wrong = Some(Wrong {
-                key: name.unwrap_or_default(),
-                held: bytes[..bytes.len().min(WRONG_BYTES_MAX)].to_vec(),
-                held_bytes: bytes.len(),
-            });
         }
     }
 }

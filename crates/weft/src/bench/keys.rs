@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 
 use super::cluster::{TAG_BYTES, Tags};
-use crate::workload::random::Random;
+use weft_measure::Random;
 
 /// How keys are chosen from a key space.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,6 +41,8 @@ impl Distribution {
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
     space: u64,
+    /// How often sequential keys have begun again, from a time on.
+    passes: u64,
     random: Random,
     kind: Kind,
     part: Part,
@@ -72,7 +74,13 @@ impl Keys {
             Distribution::Sequential => Kind::Sequential(first % space),
         };
         let part = Part { first: 0, of: 1, tags: Arc::default() };
-        Keys { space, random: Random::new(seed), kind, part }
+        Keys { space, passes: hundredths(), random: Random::new(seed), kind, part }
+    }
+
+    /// A number that has grown by one whenever sequential keys have begun again, and that is greater in a run that
+    /// begins later: no run goes round a hundred times in a second.
+    pub(super) fn pass(&self) -> u64 {
+        self.passes
     }
 
     /// Makes these the keys of one part of so many. Of how many keys it is one says [`part_of`].
@@ -111,7 +119,9 @@ impl Keys {
             Kind::Zipf(zipf) => scatter(zipf.rank(&mut self.random)) % self.space,
             Kind::Sequential(next) => {
                 let key = *next;
-                *next = if key + 1 == self.space { 0 } else { key + 1 };
+                let ends = key + 1 == self.space;
+                *next = if ends { 0 } else { key + 1 };
+                self.passes += u64::from(ends);
                 key
             }
         };
@@ -122,6 +132,12 @@ impl Keys {
 /// How many keys below `space` are in part `index` of `count`.
 pub(super) fn part_of(space: u64, index: u64, count: u64) -> u64 {
     (space + count - 1 - index) / count
+}
+
+/// Hundredths of a second since 1970: twelve digits, for longer than anybody plans.
+fn hundredths() -> u64 {
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    since.as_millis() as u64 / 10
 }
 
 fn scatter(rank: u64) -> u64 {

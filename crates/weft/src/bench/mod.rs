@@ -1,8 +1,9 @@
 //! `weft bench`: a load generator that checks what it counts.
 //!
 //! Owns the way from the command line to the results. Reading order: [`flags`] (what can be asked for), [`cases`] (what
-//! is sent), [`template`] and [`generator`] (how it is made), [`run`] (one case against one server), [`report`] and
-//! [`plot`] (what is shown), [`versus`] (several servers in one run), [`presets`], [`peers`] (a command of its own).
+//! is sent), [`workloads`] (mixes of real use, from files), [`template`] and [`generator`] (how it is made), [`verify`]
+//! (whether it is answered as it must be), [`run`] (one case against one server), [`report`]
+//! (what is shown), [`versus`] (several servers in one run), [`presets`], [`peers`] (a command of its own).
 //! The event loop is [`weft_client::fleet`].
 
 mod cases;
@@ -12,15 +13,16 @@ mod generator;
 mod keys;
 mod live;
 pub(crate) mod peers;
-mod plot;
 mod presets;
 mod process;
 mod report;
 mod run;
 mod sizes;
-mod stats;
+mod subscribers;
 mod template;
+mod verify;
 mod versus;
+mod workloads;
 
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
@@ -39,10 +41,13 @@ pub(crate) use self::flags::{LACKING, Options};
 use self::keys::Distribution;
 use self::run::{Fleets, Measured, Plan, Server};
 use self::sizes::Sizes;
+use self::workloads::Workload;
 use crate::endpoint;
 
 /// Requests of a test where nothing else is said, as in redis-benchmark.
 const REQUESTS: u64 = 100_000;
+/// Connections where nothing else is said, likewise.
+const CLIENTS: u32 = 50;
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -52,6 +57,14 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let mut plan = plan(options)?;
+    let workload = options.workload.as_deref().map(Workload::read).transpose()?;
+    if let Some(workload) = &workload {
+        ensure!(
+            protocol(options)? != Protocol::Http,
+            "--workload: what a reply is, is not looked at over HTTP; take -2, -3 or -4"
+        );
+        plan = workload.plan(&plan, options.clients)?;
+    }
     // Beside connections there are files, and for a cluster a connection to each master that asks.
     let wanted = u64::from(plan.connections) + 64 + if options.cluster { 256 } else { 0 };
     let allowed = raise_open_files();
@@ -62,17 +75,29 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     );
     let server = server(options)?;
     plan.threads = server.threads(&plan);
-    measure(options, &server, &plan, &stop).map_err(|error| endpoint::explained(&server.config, error))
+    measure(options, (&server, workload.as_ref()), &plan, &stop)
+        .map_err(|error| endpoint::explained(&server.config, error))
 }
 
-fn measure(options: &Options, server: &Server, plan: &Plan, stop: &AtomicBool) -> Result<ExitCode> {
+fn measure(
+    options: &Options,
+    (server, workload): (&Server, Option<&Workload>),
+    plan: &Plan,
+    stop: &AtomicBool,
+) -> Result<ExitCode> {
     if options.idle {
         return idle(server, plan, stop);
     }
     if let Some(preset) = options.preset {
         return presets::run(options, preset, plan, stop);
     }
-    let cases = cases(options)?;
+    let cases = match workload {
+        Some(workload) => {
+            workload.remind(server);
+            workload.cases()
+        }
+        None => cases(options)?,
+    };
     if !options.versus.is_empty() {
         return versus::run(options, server, plan, &cases, stop);
     }
@@ -214,7 +239,7 @@ fn plan(options: &Options) -> Result<Plan> {
     let seconds = |value: Option<f64>| value.map(Duration::from_secs_f64);
     let protocol = protocol(options)?;
     let is_http = protocol == Protocol::Http;
-    ensure!(options.mux == 1 || protocol == Protocol::Respb, "--mux: only RESPB has channels; add -4");
+    ensure!(options.mux == 1 || !is_http, "--mux: HTTP has no clients on a connection; take -2, -3 or -4");
     let has_http = is_http || options.versus.iter().any(|text| text.split(',').any(|part| part == "http"));
     ensure!(!options.pipeline_body || has_http, "--pipeline-body: only HTTP has bodies; add --http");
     ensure!(!options.cluster || !is_http, "--cluster: nodes of a cluster do not speak HTTP; take -2 or -3");
@@ -229,7 +254,7 @@ fn plan(options: &Options) -> Result<Plan> {
     );
     ensure!(!options.preload || options.keyspace > 0, "--preload stores the keys of -r, which is not given");
     Ok(Plan {
-        connections: options.clients,
+        connections: options.clients.unwrap_or(CLIENTS),
         channels: options.mux,
         pipeline: options.pipeline,
         in_one_body: options.pipeline_body,
@@ -241,6 +266,7 @@ fn plan(options: &Options) -> Result<Plan> {
         keyspace: options.keyspace,
         distribution: Distribution::parse(&options.distribution)?,
         sizes: Sizes::parse(&options.data)?,
+        ttls: Plan::default().ttls,
         seed: options.seed,
         verify: options.verify,
         reconnect: options.keep_alive == 0,

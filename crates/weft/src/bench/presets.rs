@@ -11,16 +11,16 @@ use weft_client::Protocol;
 
 use super::cases::{self, Case};
 use super::flags::Preset;
-use super::plot::{self, Line};
 use super::process::Usage;
 use super::run::{self, Fleets, Measured, Plan, Server};
 use super::sizes::Sizes;
-use super::stats::ratio;
 use super::versus::{self, Contestant, ratio_text};
 use super::{Options, address, aim, give_json, protocol, report};
 use crate::text::grouped;
-use crate::wire::results::Spread;
-use crate::wire::table::{Table, number};
+use weft_measure::Spread;
+use weft_measure::plot::{self, Line};
+use weft_measure::verdict::paired;
+use weft_measure::{Table, number};
 
 /// Seconds of each run, where neither `--duration` nor `-n` says otherwise.
 const SECONDS: f64 = 2.0;
@@ -111,7 +111,7 @@ struct Both {
 impl Both {
     fn ratio(&self, pick: fn(&versus::Figures) -> &Spread) -> String {
         let [resp, other] = self.contestants.each_ref().map(Contestant::figures);
-        ratio_text(ratio(&pick(&other).rounds, &pick(&resp).rounds))
+        ratio_text(paired(&pick(&other).rounds, &pick(&resp).rounds))
     }
 }
 
@@ -295,7 +295,7 @@ impl Show<'_> {
                 };
                 let cpu_us = median(&|held| held.measured.server_cpu_us());
                 line.points.extend(cpu_us.map(|cpu| (f64::from(clients), cpu)));
-                let to_first = if index == 1 { ratio(&cpu(1), &cpu(0)) } else { None };
+                let to_first = if index == 1 { paired(&cpu(1), &cpu(0)) } else { None };
                 let rate = median(&|held| Some(held.measured.rate())).unwrap_or(0.0);
                 table.row(vec![
                     grouped(u64::from(clients)),

@@ -6,13 +6,14 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
+use weft_client::fleet;
 
-use super::plot::{self, Line};
 use super::run::{Measured, Plan};
 use crate::text::{grouped, quoted};
 use crate::wire::html::STYLE;
-use crate::wire::results::Machine;
-use crate::wire::table::{Table, escape, number};
+use weft_measure::Machine;
+use weft_measure::plot::{self, Line};
+use weft_measure::{Table, escape, number};
 
 /// Quantiles that results show.
 pub(super) const QUANTILES: [(&str, f64); 5] =
@@ -115,15 +116,15 @@ pub(super) fn trouble(measured: &Measured) -> Option<String> {
         }
     };
     part(counts.errors, "errors");
-    part(measured.mismatches, "wrong values");
+    part(measured.mismatches, "wrong replies or values");
     part(counts.malformed, "connections with what is no reply");
     part(counts.closed, "connections or channels closed");
     part(counts.lost, "requests without a reply");
     match counts.ended {
-        weft_client::fleet::Ended::Stalled => parts.push("the server stopped answering".into()),
-        weft_client::fleet::Ended::Lost => parts.push("no connection was left".into()),
-        weft_client::fleet::Ended::Stopped => parts.push("stopped before all was answered".into()),
-        weft_client::fleet::Ended::Done => {}
+        fleet::Ended::Stalled => parts.push("the server stopped answering".into()),
+        fleet::Ended::Lost => parts.push("no connection was left".into()),
+        fleet::Ended::Stopped => parts.push("stopped before all was answered".into()),
+        fleet::Ended::Done => {}
     }
     if parts.is_empty() {
         return None;
@@ -132,6 +133,9 @@ pub(super) fn trouble(measured: &Measured) -> Option<String> {
     let texts: Vec<String> = texts.collect();
     let texts = if texts.is_empty() { String::new() } else { format!(": {}", texts.join(", ")) };
     let wrong = measured.wrong.as_ref().map_or(String::new(), |wrong| {
+        if let Some(kind) = wrong.kind {
+            return format!("; {} was answered by {}", wrong.key, kind_name(kind));
+        }
         let held = quoted(&wrong.held, wrong.held.len());
         format!(
             "; {} held {} bytes that were not stored for it with this -d: {held}; --preload stores all keys of -r first",
@@ -140,6 +144,19 @@ pub(super) fn trouble(measured: &Measured) -> Option<String> {
         )
     });
     Some(parts.join(", ") + &texts + &wrong)
+}
+
+/// What a reply of a wrong kind is called.
+fn kind_name(kind: fleet::Kind) -> &'static str {
+    match kind {
+        fleet::Kind::Simple => "a word",
+        fleet::Kind::Integer => "an integer",
+        fleet::Kind::Scalar => "a double or a boolean",
+        fleet::Kind::Text => "a text",
+        fleet::Kind::Null => "null",
+        fleet::Kind::Aggregate => "a list",
+        fleet::Kind::Error => "an error",
+    }
 }
 
 /// What is to be known of `--verify` where it had nothing to compare, because nothing was there.

@@ -12,16 +12,19 @@ use weft_protocol::Reply;
 
 use super::cases::{self, Case, Command, Setup};
 use super::cluster::Shard;
-use super::generator::{Generator, Live, Recipe, Wrong, histogram};
+use super::generator::{Generator, Live, Recipe, histogram};
 use super::keys::{Distribution, Keys, part_of};
 use super::live::LiveLine;
 use super::process::Usage;
 use super::sizes::{Filler, Sizes};
+use super::subscribers::Subscribers;
+use super::verify::Wrong;
 
 /// Keys from which on a server is filled over several connections.
 const MANY_KEYS: u64 = 1_000_000;
 
-/// Everything about how a case is run but the case and the server.
+/// Everything about how a case is run but the case and the server. Of itself: 50 connections that have one request on
+/// its way each, for as long as there are requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) connections: u32,
@@ -37,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) keyspace: u64,
     pub(crate) distribution: Distribution,
     pub(crate) sizes: Sizes,
+    /// Times to live, in seconds, where a command has one.
+    pub(crate) ttls: Sizes,
     pub(crate) seed: u64,
     pub(crate) verify: bool,
     pub(crate) reconnect: bool,
@@ -44,6 +49,31 @@ pub(crate) struct Plan {
     pub(crate) tracking: bool,
     /// A line on the terminal while it runs.
     pub(crate) live: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            connections: 50,
+            channels: 1,
+            pipeline: 1,
+            in_one_body: false,
+            threads: 1,
+            requests: u64::MAX,
+            duration: None,
+            warmup: None,
+            rate: None,
+            keyspace: 0,
+            distribution: Distribution::Uniform,
+            sizes: Sizes::Fixed(16),
+            ttls: Sizes::Fixed(60),
+            seed: 1,
+            verify: false,
+            reconnect: false,
+            tracking: false,
+            live: false,
+        }
+    }
 }
 
 /// A server under test.
@@ -268,7 +298,7 @@ fn prepare_one(
 ) -> Result<()> {
     let filler = Arc::new(Filler::new(plan.sizes.max()));
     let label = &step.argv[0];
-    let command = Command { label: label.clone(), argv: step.argv.clone(), weight: 1, inline: false };
+    let command = Command::new(label, step.argv.clone(), 1);
     // Keys of their own may come in any order: with several connections the server has work while this side writes.
     let connections = if times >= MANY_KEYS && label == "SET" { 8 } else { 1 };
     let connection =
@@ -278,6 +308,7 @@ fn prepare_one(
         encoder: fleets.encoder(),
         commands: std::slice::from_ref(&command),
         sizes: &plan.sizes,
+        ttls: &plan.ttls,
         filler: &filler,
         // A deep pipeline on one connection: quick, and the numbers come in order.
         pipeline: 256.min(times as usize),
@@ -321,6 +352,7 @@ pub(crate) fn run_on(
         encoder: fleets.encoder(),
         commands: &case.commands,
         sizes: &plan.sizes,
+        ttls: &plan.ttls,
         filler: &filler,
         pipeline: plan.pipeline as usize,
         in_one_body: plan.in_one_body && server.config.protocol == Protocol::Http,
@@ -337,7 +369,7 @@ pub(crate) fn run_on(
         (0..threads).map(one).collect()
     };
     let pace = plan.rate.map_or(Pace::Closed, |rate| Pace::Fixed {
-        batches_per_second: rate / f64::from(plan.pipeline) / threads as f64,
+        batches_per_second: rate / (f64::from(plan.pipeline) * case.requests_per_step()) / threads as f64,
     });
     if let Some(time) = plan.warmup.filter(|time| !time.is_zero()) {
         let warm = generators(u64::MAX, plan.seed ^ 0x3a7)?;
@@ -358,10 +390,17 @@ pub(crate) fn run_on(
     });
     let mut askers: Vec<Asker> = server.each().into_iter().map(|(config, _)| Asker::open(config)).collect();
     let mut commands = || -> Option<u64> { askers.iter_mut().map(Asker::commands).sum() };
+    let subscribers = case
+        .subscribers
+        .as_ref()
+        .map(|subscription| Subscribers::start(&server.config, subscription))
+        .transpose()
+        .context("subscribers")?;
     let (commands_before, usage_before) = (commands(), server.usage());
     let done = phase(fleets, ready, pace, until, stop, live.as_ref())?;
     let usage_after = server.usage();
     let commands_after = commands();
+    let heard = subscribers.map(|subscribers| subscribers.end(done.counts.replies)).transpose()?;
     let mut measured = Measured {
         label: case.label.clone(),
         protocol: server.config.protocol,
@@ -382,6 +421,11 @@ pub(crate) fn run_on(
             .map(|(a, b)| b.saturating_sub(a + server.each().len() as u64)),
     };
     measured.gather(&done.generators, &case.commands)?;
+    if let Some(heard) = heard {
+        measured.counts.pushes += heard.pushes;
+        measured.counts.closed += heard.closed;
+        measured.counts.lost += heard.lost;
+    }
     Ok(measured)
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::workload::random::Random;
+use weft_measure::Random;
 
 /// The longest value that can be asked for: Redis's own limit.
 const VALUE_BYTES_MAX: u64 = 512 << 20;

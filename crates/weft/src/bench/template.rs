@@ -14,8 +14,29 @@ pub(super) const TAG: &str = "{tag}";
 /// What stands for a value in a command.
 pub(super) const DATA: &str = "__data__";
 
-/// What stands in a request for a random number until one is written. No other text of ours has these digits.
+/// What stands for the random number before, once more: of the same command or, in a sequence, of one before it.
+pub(super) const SAME: &str = "__same_int__";
+/// What stands for a number that grows each time the sequential keys begin again: twelve digits of it.
+pub(super) const PASS: &str = "__pass__";
+/// What stands for a time to live, in seconds.
+pub(super) const TTL: &str = "__ttl__";
+
+/// What stands in a request for a number until one is written, and where that comes from. No other text of ours has
+/// these digits.
 const SENTINEL: u64 = 902_813_746_559;
+const SENTINELS: [(u64, Number); 3] =
+    [(SENTINEL, Number::New), (713_904_628_255, Number::Same), (648_192_057_733, Number::Pass)];
+
+/// Which number is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    /// The next key.
+    New,
+    /// The key before.
+    Same,
+    /// [`PASS`].
+    Pass,
+}
 
 /// A place in a request that is written over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +47,12 @@ struct Slot {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SlotKind {
-    /// A new number as twelve digits.
-    Digits,
-    /// A new number as an `i64`.
-    Int,
-    /// A new number as an `f64`.
-    Double,
+    /// A number as twelve digits.
+    Digits(Number),
+    /// A number as an `i64`.
+    Int(Number),
+    /// A number as an `f64`.
+    Double(Number),
     /// The last digits of the number before, at the start of a value: so many.
     Stamp(u8),
     /// The tag of the number that comes next.
@@ -43,8 +64,16 @@ enum SlotKind {
 }
 
 impl SlotKind {
-    fn is_number(self) -> bool {
-        matches!(self, SlotKind::Digits | SlotKind::Int | SlotKind::Double)
+    fn number(self) -> Option<Number> {
+        match self {
+            SlotKind::Digits(from) | SlotKind::Int(from) | SlotKind::Double(from) => Some(from),
+            _ => None,
+        }
+    }
+
+    /// Whether it draws a key.
+    fn is_new(self) -> bool {
+        self.number() == Some(Number::New)
     }
 }
 
@@ -74,8 +103,10 @@ impl Request {
         let stamps = if stamped { value_bytes.min(STAMP_BYTES) } else { 0 };
         let plain = form.encode(&values(argv, filler, value_bytes, (stamps, None)))?;
         let mut slots = numbers(&plain);
-        let asked: usize = argv.iter().map(|arg| arg.matches(RANDOM).count()).sum();
-        ensure!(slots.len() == asked, "{}: a place of {RANDOM} was not found again", argv.join(" "));
+        let marks =
+            |arg: &String| [RANDOM, SAME, PASS].iter().map(|mark| arg.matches(mark).count()).sum::<usize>();
+        let asked: usize = argv.iter().map(marks).sum();
+        ensure!(slots.len() == asked, "{}: a place of a number was not found again", argv.join(" "));
         if tagged {
             slots.extend(tags(&plain));
         }
@@ -100,7 +131,8 @@ fn values(
     (stamps, marked): (usize, Option<usize>),
 ) -> Vec<Vec<u8>> {
     let argument = |(index, arg): (usize, &String)| {
-        let arg = arg.replace(RANDOM, &SENTINEL.to_string());
+        let [new, same, pass] = SENTINELS.map(|(digits, _)| digits.to_string());
+        let arg = arg.replace(RANDOM, &new).replace(SAME, &same).replace(PASS, &pass);
         let Some((before, after)) = arg.split_once(DATA) else { return arg.into_bytes() };
         let mut value = filler.value(value_bytes);
         value[..stamps].fill(if marked == Some(index) { b'1' } else { b'0' });
@@ -131,14 +163,21 @@ impl Form<'_> {
 
 /// Where the number stands: as digits, or where the command's layout has a number, in binary.
 fn numbers(bytes: &[u8]) -> Vec<Slot> {
-    let digits = SENTINEL.to_string();
-    let forms = [
-        (digits.as_bytes().to_vec(), SlotKind::Digits),
-        ((SENTINEL as i64).to_be_bytes().to_vec(), SlotKind::Int),
-        ((SENTINEL as f64).to_be_bytes().to_vec(), SlotKind::Double),
-    ];
+    let forms: Vec<(Vec<u8>, SlotKind)> = SENTINELS
+        .iter()
+        .flat_map(|&(digits, from)| {
+            [
+                (digits.to_string().into_bytes(), SlotKind::Digits(from)),
+                ((digits as i64).to_be_bytes().to_vec(), SlotKind::Int(from)),
+                ((digits as f64).to_be_bytes().to_vec(), SlotKind::Double(from)),
+            ]
+        })
+        .collect();
     let mut slots = Vec::new();
-    for at in 0..bytes.len() {
+    // Values are long, and few of their bytes begin a number.
+    let mut begins = [false; 256];
+    forms.iter().for_each(|(form, _)| begins[usize::from(form[0])] = true);
+    for at in (0..bytes.len()).filter(|&at| begins[usize::from(bytes[at])]) {
         let found = forms.iter().find(|(form, _)| bytes[at..].starts_with(form));
         slots.extend(found.map(|(_, kind)| Slot { at: at as u32, kind: *kind }));
     }
@@ -171,8 +210,8 @@ pub(super) struct Requests {
     slots: Vec<Slot>,
     /// Numbers that each request draws.
     numbers: Vec<u32>,
-    /// They are one request of HTTP, which is sent as a whole.
-    pub(super) is_one: bool,
+    /// They are sent as a whole: one request of HTTP, or sequences of commands that belong together.
+    pub(super) is_whole: bool,
 }
 
 impl Requests {
@@ -182,8 +221,8 @@ impl Requests {
         self.kinds.push(kind);
         self.bytes.extend_from_slice(&request.bytes);
         self.slots.extend(request.slots.iter().map(|slot| Slot { at: slot.at + at, ..*slot }));
-        let is_number = |slot: &&Slot| slot.kind.is_number();
-        self.numbers.push(request.slots.iter().filter(is_number).count() as u32);
+        let is_new = |slot: &&Slot| slot.kind.is_new();
+        self.numbers.push(request.slots.iter().filter(is_new).count() as u32);
     }
 
     /// Makes one request of HTTP of those that are there, each an element of its body.
@@ -208,7 +247,7 @@ impl Requests {
         for (from, by) in self.frames.iter_mut().zip(moved) {
             *from += head + by;
         }
-        (self.bytes, self.is_one) = (bytes, true);
+        (self.bytes, self.is_whole) = (bytes, true);
     }
 
     /// Numbers that request `index` draws.
@@ -218,7 +257,7 @@ impl Requests {
 
     /// Where the first `count` requests end.
     pub(super) fn end(&self, count: usize) -> usize {
-        let next = self.frames.get(count).filter(|_| !self.is_one);
+        let next = self.frames.get(count).filter(|_| !self.is_whole);
         next.map_or(self.bytes.len(), |&at| at as usize)
     }
 
@@ -231,9 +270,15 @@ impl Requests {
             if at >= end {
                 break;
             }
-            if slot.kind.is_number() {
-                number = early.take().unwrap_or_else(|| keys.next());
-                drawn(number);
+            let mut value = number;
+            match slot.kind.number() {
+                Some(Number::New) => {
+                    number = early.take().unwrap_or_else(|| keys.next());
+                    drawn(number);
+                    value = number;
+                }
+                Some(Number::Pass) => value = keys.pass(),
+                Some(Number::Same) | None => {}
             }
             match slot.kind {
                 SlotKind::TagOfNext => {
@@ -246,13 +291,13 @@ impl Requests {
                     self.bytes[at..at + TAG_BYTES].copy_from_slice(&tag);
                 }
                 SlotKind::TagAgain => self.bytes[at..at + TAG_BYTES].copy_from_slice(&tag),
-                SlotKind::Digits => {
+                SlotKind::Digits(_) => {
                     if let Some(place) = self.bytes[at..].first_chunk_mut() {
-                        write_digits(place, number);
+                        write_digits(place, value);
                     }
                 }
-                SlotKind::Int => self.bytes[at..at + 8].copy_from_slice(&(number as i64).to_be_bytes()),
-                SlotKind::Double => self.bytes[at..at + 8].copy_from_slice(&(number as f64).to_be_bytes()),
+                SlotKind::Int(_) => self.bytes[at..at + 8].copy_from_slice(&(value as i64).to_be_bytes()),
+                SlotKind::Double(_) => self.bytes[at..at + 8].copy_from_slice(&(value as f64).to_be_bytes()),
                 SlotKind::Stamp(width) => {
                     let mut stamp = [0; STAMP_BYTES];
                     write_digits(&mut stamp, number);
@@ -354,6 +399,36 @@ mod tests {
             let end = requests.end(1);
             requests.draw(&mut Keys::new(Distribution::Sequential, 10, 5, 1), end, |_| {});
             assert_eq!(read(Protocol::Respb, &requests.bytes)[2..], expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_written_again_and_a_pass_grows() {
+        let filler = Filler::new(3);
+        for protocol in [Protocol::Resp2, Protocol::Respb] {
+            let of = |text| request(protocol, text, &filler, 3, (true, false));
+            let mut requests = Requests::default();
+            let texts = ["SET key:__rand_int__ __data__", "GET key:__same_int__", "XADD s __pass__-1 f v"];
+            let ends: Vec<usize> = texts
+                .iter()
+                .map(|text| {
+                    requests.push(0, &of(text));
+                    requests.bytes.len()
+                })
+                .collect();
+            let mut keys = Keys::new(Distribution::Sequential, 2, 1, 1);
+            let mut passes = Vec::new();
+            for key in ["key:000000000001", "key:000000000000"] {
+                let end = requests.end(3);
+                let mut drawn = 0;
+                requests.draw(&mut keys, end, |_| drawn += 1);
+                assert_eq!(drawn, 1);
+                assert_eq!(read(protocol, &requests.bytes[..ends[0]])[1], key);
+                assert_eq!(read(protocol, &requests.bytes[ends[0]..ends[1]])[1], key);
+                passes.push(read(protocol, &requests.bytes[ends[1]..])[2].clone());
+            }
+            let number = |text: &String| text.split('-').next().unwrap().parse::<u64>().unwrap();
+            assert_eq!(number(&passes[1]), number(&passes[0]), "the keys began again before both of them");
         }
     }
 

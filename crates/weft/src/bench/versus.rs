@@ -11,11 +11,11 @@ use weft_client::{Address, Protocol};
 use super::cases::{self, Case};
 use super::report;
 use super::run::{self, Measured, Plan, Server};
-use super::stats::{Ratio, ratio};
 use super::{Options, aim, give_json};
 use crate::text::grouped;
-use crate::wire::results::Spread;
-use crate::wire::table::{Table, number};
+use weft_measure::Spread;
+use weft_measure::verdict::{Ratio, paired};
+use weft_measure::{Table, number};
 
 /// A target and what its rounds gave for the case at hand.
 pub(super) struct Contestant {
@@ -133,7 +133,7 @@ fn parse(options: &Options, plan: &Plan, text: &str) -> Result<Contestant> {
             },
         }
     }
-    ensure!(channels == 1 || protocol == Protocol::Respb, "--vs {text}: only RESPB has channels");
+    ensure!(channels == 1 || protocol != Protocol::Http, "--vs {text}: HTTP has no clients on a connection");
     let clients = plan.connections * plan.channels;
     ensure!(
         channels > 0 && clients.is_multiple_of(channels),
@@ -164,10 +164,7 @@ impl Contestant {
 
 /// `0.48 (0.46–0.51)`
 pub(super) fn ratio_text(ratio: Option<Ratio>) -> String {
-    ratio.map_or_else(
-        || "–".to_string(),
-        |ratio| format!("{:.2} ({:.2}–{:.2})", ratio.value, ratio.low, ratio.high),
-    )
+    ratio.map_or_else(|| "–".to_string(), |ratio| ratio.to_string())
 }
 
 fn table(case: &Case, contestants: &[&Contestant]) -> Table {
@@ -181,7 +178,7 @@ fn table(case: &Case, contestants: &[&Contestant]) -> Table {
         let figures = contestant.figures();
         let to_first = |pick: fn(&Figures) -> &Spread| {
             let base = first.as_ref().filter(|_| index > 0)?;
-            ratio(&pick(&figures).rounds, &pick(base).rounds)
+            paired(&pick(&figures).rounds, &pick(base).rounds)
         };
         let some = |spread: &Spread| Some(spread.median).filter(|_| !spread.rounds.is_empty());
         table.row(vec![
@@ -219,9 +216,9 @@ pub(super) fn json_of(case: &Case, contestants: &[&Contestant]) -> Value {
                 "p99_ms": figures.p99_ms,
                 "server_cpu_us": figures.server_cpu_us,
                 "client_cpu_us": figures.client_cpu_us,
-                "rps_ratio": base.and_then(|base| of(ratio(&figures.rate.rounds, &base.rate.rounds))),
+                "rps_ratio": base.and_then(|base| of(paired(&figures.rate.rounds, &base.rate.rounds))),
                 "server_cpu_ratio":
-                    base.and_then(|base| of(ratio(&figures.server_cpu_us.rounds, &base.server_cpu_us.rounds))),
+                    base.and_then(|base| of(paired(&figures.server_cpu_us.rounds, &base.server_cpu_us.rounds))),
                 "rounds": contestant.rounds.iter().map(report::json).collect::<Vec<_>>(),
             })
         })

@@ -10,7 +10,7 @@ use anyhow::Result;
 use weft_client::{Connection, Reply};
 
 use super::flags::Options;
-use crate::workload::Random;
+use weft_measure::Random;
 
 /// Rounds of the work whose time is taken: some microseconds of it.
 const WORK_ROUNDS: u64 = 1000;

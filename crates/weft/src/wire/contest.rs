@@ -11,9 +11,10 @@ use anyhow::{Context as _, Result, ensure};
 use super::counts;
 use super::driver::Driver;
 use super::ladder::Step;
-use super::results::{Cell, HeapPer, Measured, Percentiles, Spread};
+use super::results::{Cell, HeapPer, Measured, Percentiles};
 use super::runner::{Local, Runner, cpu_ns};
 use super::stream::{Stream, Wire};
+use weft_measure::Spread;
 
 /// Commands of a batch whose latency is measured: what a server takes in between two looks at its sockets.
 pub(super) const LATENCY_BATCH: usize = 64;

@@ -3,15 +3,16 @@
 
 use super::results::{Cell, Results};
 use super::seed::CLAIMS;
-use super::svg::{self, Bar};
-use super::table::escape;
 use super::{page, tables};
+use weft_measure::escape;
+use weft_measure::plot::{self, Bar};
 
 pub(crate) const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:960px;margin:2em auto;padding:0 1em;color:#222}\
 table{border-collapse:collapse;margin:1.5em \
 0;font-size:13px}caption{text-align:left;font-weight:bold;padding-bottom:.4em}\
 th,td{padding:.15em .7em;text-align:right;border-bottom:1px solid #ddd}th:first-child,td:first-child{text-align:left}\
-svg{width:100%;height:auto;margin:1em 0}";
+svg{width:100%;height:auto;margin:1em 0}\
+@media (prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}th,td{border-color:#30363d}}";
 
 pub(super) fn report(results: &Results) -> String {
     let paragraphs = |texts: Vec<String>| -> String {
@@ -57,24 +58,26 @@ fn cpu(cell: &Cell) -> String {
             value: measured.cpu_ns.median,
             spread: Some((measured.cpu_ns.low, measured.cpu_ns.high)),
             group: group(&measured.id),
+            goal: None,
         })
         .collect();
-    svg::bars(
+    plot::bars(
         &format!(
             "{}: CPU time per command, the line from the lowest round to the highest",
             tables::name(cell)
         ),
         "ns",
+        1,
         &bars,
     )
 }
 
 /// The headline, with the founding benchmark's beside it.
-fn speedups(results: &Results) -> String {
+pub(super) fn speedups(results: &Results) -> String {
     let mut bars = Vec::new();
     for cell in results.cells.iter().filter(|cell| cell.key_length != 20 && cell.size_mb <= 1) {
         let mut bar = |label: String, value: Option<f64>, group| {
-            bars.extend(value.map(|value| Bar { label, value, spread: None, group }));
+            bars.extend(value.map(|value| Bar { label, value, spread: None, group, goal: None }));
         };
         let claim = CLAIMS.iter().find(|claim| claim.workload == cell.workload);
         bar(format!("{}, the seed's claim", cell.workload), claim.map(|claim| claim.speedup), 3);
@@ -88,5 +91,5 @@ fn speedups(results: &Results) -> String {
         let objects = cell.times("valkey/lookup", "weft/respb/objects");
         bar(format!("{}, RESPB, looked up, with an object for each argument", cell.workload), objects, 2);
     }
-    svg::bars("Times faster than Valkey's parser, 1 MB", "times", &bars)
+    plot::bars("Times faster than Valkey's parser, 1 MB", "times", 1, &bars)
 }

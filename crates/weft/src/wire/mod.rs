@@ -11,14 +11,12 @@ mod fold;
 pub(crate) mod html;
 mod ladder;
 mod page;
-pub(crate) mod results;
+mod results;
 mod runner;
 mod sample;
 mod seed;
 mod sizes;
 mod stream;
-mod svg;
-pub(crate) mod table;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -32,8 +30,9 @@ use clap::Args;
 use crate::workload::MB;
 use crate::workload::kind::Kind;
 use contest::{Drivers, Field, Plan};
-use results::{Machine, Results};
+use results::Results;
 use stream::Stream;
+use weft_measure::Machine;
 
 /// Measure what decoding a request costs: Valkey's parser, Weft's RESP, Weft's RESPB
 #[derive(Debug, Args)]
@@ -108,7 +107,12 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         std::fs::write(path, html::report(&results)).with_context(|| format!("{}", path.display()))?;
     }
     if let Some(path) = &options.page {
-        std::fs::write(path, page::page(&results)).with_context(|| format!("{}", path.display()))?;
+        weft_measure::write_page(
+            path,
+            &page::page(&results),
+            &html::speedups(&results),
+            &page::claims(&results),
+        )?;
     }
     if options.json {
         println!("{}", serde_json::to_string(&results)?);

@@ -1,8 +1,10 @@
 //! The results as they are stored: JSON from which every table and the report can be rebuilt.
 //!
-//! Owns the format and the statistics. A file is what one run of `weft wire --json` prints.
+//! Owns the format. A file is what one run of `weft wire --json` prints.
 
 use serde::{Deserialize, Serialize};
+use weft_measure::verdict::{Ratio, paired};
+use weft_measure::{Machine, Spread};
 
 use super::counts::Counts;
 use super::stream::{Stream, Wire};
@@ -16,33 +18,6 @@ pub(super) struct Results {
     /// A line for each contestant that could not take part.
     pub(super) absent: Vec<String>,
     pub(super) cells: Vec<Cell>,
-}
-
-/// Where it was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Machine {
-    pub(crate) cpu: String,
-    pub(crate) cores: usize,
-    pub(crate) kernel: String,
-    pub(crate) architecture: String,
-    /// `release` or `debug`.
-    pub(crate) build: String,
-}
-
-impl Machine {
-    pub(crate) fn this() -> Machine {
-        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        let cpu = read("/proc/cpuinfo").lines().find_map(|line| {
-            line.strip_prefix("model name").map(|rest| rest.trim_start_matches([' ', '\t', ':']).to_string())
-        });
-        Machine {
-            cpu: cpu.unwrap_or_else(|| "unknown".to_string()),
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
-            kernel: read("/proc/sys/kernel/osrelease").trim().to_string(),
-            architecture: std::env::consts::ARCH.to_string(),
-            build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_string(),
-        }
-    }
 }
 
 /// One workload at one size.
@@ -98,6 +73,11 @@ impl Cell {
         Some(self.cpu(slow)? / self.cpu(fast)?)
     }
 
+    /// The same as a ratio of pairs of rounds, with its interval.
+    pub(super) fn paired(&self, slow: &str, fast: &str) -> Option<Ratio> {
+        paired(&self.get(slow)?.cpu_ns.rounds, &self.get(fast)?.cpu_ns.rounds)
+    }
+
     /// How much smaller RESPB is, in per cent.
     pub(super) fn saved(&self) -> f64 {
         100.0 - 100.0 * self.respb_bytes as f64 / self.resp_bytes as f64
@@ -122,31 +102,6 @@ pub(super) struct HeapPer {
     pub(super) bytes: f64,
     /// The most bytes in use at once in a pass.
     pub(super) peak_bytes: u64,
-}
-
-/// Medians of rounds, and how far apart they lie.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Spread {
-    pub(crate) median: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
-    /// Every round, in order.
-    pub(crate) rounds: Vec<f64>,
-}
-
-impl Spread {
-    pub(crate) fn of(rounds: Vec<f64>) -> Spread {
-        let mut sorted = rounds.clone();
-        sorted.sort_by(f64::total_cmp);
-        let at = |index: usize| sorted.get(index).copied().unwrap_or(0.0);
-        let middle = sorted.len() / 2;
-        let median = if sorted.len().is_multiple_of(2) && middle > 0 {
-            (at(middle - 1) + at(middle)) / 2.0
-        } else {
-            at(middle)
-        };
-        Spread { median, low: at(0), high: at(sorted.len().saturating_sub(1)), rounds }
-    }
 }
 
 /// Latencies of batches in nanoseconds, the clock's own cost taken off.
@@ -178,10 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_and_percentiles() {
-        let spread = Spread::of(vec![3.0, 1.0, 2.0, 10.0]);
-        assert_eq!((spread.median, spread.low, spread.high), (2.5, 1.0, 10.0));
-        assert_eq!(Spread::of(vec![3.0, 1.0, 2.0]).median, 2.0);
+    fn percentiles_are_samples() {
         let percentiles = Percentiles::of((1..=100).rev().collect(), 1);
         assert_eq!((percentiles.p50, percentiles.p90, percentiles.p99, percentiles.max), (49, 89, 98, 99));
     }

@@ -6,7 +6,7 @@
 use weft_protocol::number;
 use weft_protocol::table::{COMMANDS, CommandId, Field, Kind, Layout, List};
 
-use crate::workload::random::Random;
+use weft_measure::Random;
 
 /// Every command that is no subcommand.
 pub(super) fn commands() -> impl Iterator<Item = CommandId> {

@@ -1,6 +1,8 @@
 //! What the founding benchmark claims, what this one must reach, and where the founding documents contradict
 //! themselves.
 
+use weft_measure::verdict::{Goal, Ratio, Verdict};
+
 use super::results::{Cell, Results};
 
 /// A line of the founding benchmark's table.
@@ -26,13 +28,27 @@ pub(super) const CLAIMS: [Claim; 4] = [
 pub(super) struct Target {
     pub(super) what: String,
     pub(super) least: f64,
-    pub(super) reached: Option<f64>,
+    /// With its interval; what is counted has none.
+    pub(super) reached: Option<Ratio>,
 }
 
 impl Target {
-    pub(super) fn is_reached(&self) -> bool {
-        self.reached.is_some_and(|reached| reached >= self.least)
+    pub(super) fn goal(&self) -> Goal {
+        Goal::AtLeast(self.least)
     }
+
+    pub(super) fn verdict(&self) -> Option<Verdict> {
+        Some(self.goal().verdict(self.reached?))
+    }
+
+    pub(super) fn is_reached(&self) -> bool {
+        self.verdict() == Some(Verdict::Reached)
+    }
+}
+
+/// What is counted, and is the same in each run.
+fn counted(value: f64) -> Ratio {
+    Ratio { value, low: value, high: value }
 }
 
 pub(super) const VALKEY: &str = "valkey/parse";
@@ -48,7 +64,7 @@ pub(super) fn targets(results: &Results) -> Vec<Target> {
             .find(|cell| cell.workload == workload && cell.size_mb == 1 && cell.key_length == 6)
     };
     let times =
-        |workload: &str, slow: &str, fast: &str| cell(workload).and_then(|cell| cell.times(slow, fast));
+        |workload: &str, slow: &str, fast: &str| cell(workload).and_then(|cell| cell.paired(slow, fast));
     let mut targets = Vec::new();
     for (workload, least) in [("small", 12.0), ("medium", 8.0), ("large", 8.0), ("mixed", 8.0)] {
         let what = format!("{workload}: RESPB, fields decoded and checked, against Valkey's parser, times");
@@ -64,7 +80,7 @@ pub(super) fn targets(results: &Results) -> Vec<Target> {
         let what = format!("{}: bytes saved, per cent", claim.workload);
         // As the seed rounds: to one decimal.
         let saved = cell(claim.workload).map(|cell| (cell.saved() * 10.0).round() / 10.0);
-        targets.push(Target { what, least: claim.bandwidth, reached: saved });
+        targets.push(Target { what, least: claim.bandwidth, reached: saved.map(counted) });
     }
     let allocations = |cell: &Cell| {
         let heap = [RESP, RESPB].map(|id| cell.get(id).and_then(|measured| measured.heap));
@@ -72,7 +88,11 @@ pub(super) fn targets(results: &Results) -> Vec<Target> {
     };
     let most = results.cells.iter().map(allocations).fold(0.0, f64::max);
     let what = "allocations of Weft's decoders (0 is the target; shown negative)".to_string();
-    targets.push(Target { what, least: 0.0, reached: (!results.cells.is_empty()).then_some(-most + 0.0) });
+    targets.push(Target {
+        what,
+        least: 0.0,
+        reached: (!results.cells.is_empty()).then(|| counted(-most + 0.0)),
+    });
     targets
 }
 

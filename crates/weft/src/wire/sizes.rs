@@ -11,7 +11,7 @@ use weft_protocol::table::CommandId;
 use weft_protocol::{Reply, resp, respb};
 
 use super::sample;
-use super::table::Table;
+use weft_measure::Table;
 
 /// A command's sizes in bytes.
 struct Size {

@@ -4,7 +4,7 @@ use super::ladder::Step;
 use super::results::{Cell, Measured, Results};
 use super::seed::{self, CLAIMS, RESP, RESPB, VALKEY};
 use super::stream::Wire;
-use super::table::{Table, number};
+use weft_measure::{Table, number};
 
 /// Every table, in the order in which they are read.
 pub(super) fn all(results: &Results) -> Vec<Table> {
@@ -210,13 +210,19 @@ pub(super) fn latency(cell: &Cell) -> Table {
 }
 
 pub(super) fn targets(results: &Results) -> Table {
-    let mut table = Table::new("Targets: 1 MB, keys of 6 bytes", &["target", "at least", "reached", ""]);
+    let mut table = Table::new("Targets: 1 MB, keys of 6 bytes", &["target", "at least", "measured", ""]);
     for target in seed::targets(results) {
         table.row(vec![
             target.what.clone(),
             number(Some(target.least), 1),
-            number(target.reached, 1),
-            if target.is_reached() { "yes" } else { "NO" }.to_string(),
+            target.reached.map_or_else(
+                || "–".to_string(),
+                |ratio| match ratio.low == ratio.high {
+                    true => number(Some(ratio.value), 1),
+                    false => format!("{:.1} ({:.1}–{:.1})", ratio.value, ratio.low, ratio.high),
+                },
+            ),
+            target.verdict().map_or_else(String::new, |verdict| verdict.to_string()),
         ]);
     }
     table

@@ -4,7 +4,7 @@ use super::contest::{Drivers, Field, Plan};
 use super::sample;
 use super::stream::{Stream, Wire};
 use crate::workload::kind::Kind;
-use crate::workload::random::Random;
+use weft_measure::Random;
 
 const PLAN: Plan = Plan { rounds: 2, passes: 1, samples: 20, counts: false };
 

@@ -4,8 +4,8 @@
 
 use anyhow::{Result, bail};
 
-use super::random::Random;
 use super::values;
+use weft_measure::Random;
 
 /// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

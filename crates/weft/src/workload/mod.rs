@@ -7,7 +7,6 @@
 pub(crate) mod kind;
 mod monitor;
 mod pcap;
-pub(crate) mod random;
 pub(crate) mod trace;
 pub(crate) mod values;
 
@@ -20,7 +19,7 @@ use weft_protocol::request::Texts;
 use weft_protocol::{resp, respb};
 
 use kind::Kind;
-pub(crate) use random::Random;
+use weft_measure::Random;
 
 /// Bytes of a megabyte on the command line and in every report.
 pub(crate) const MB: usize = 1_000_000;

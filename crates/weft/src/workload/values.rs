@@ -1,7 +1,7 @@
 //! Keys and values that look like those of a running service: compressible as JSON, text and hexadecimal tokens are,
 //! never one byte repeated. Owns the vocabulary.
 
-use super::random::Random;
+use weft_measure::Random;
 
 /// The lengths of keys that `--key-length` takes: what the founding benchmark's sizes imply, and what its text says.
 pub(crate) const KEY_LENGTHS: [usize; 2] = [6, 20];

@@ -9,6 +9,7 @@ use super::{File, Finding};
 
 /// A crate's folder, and the crates of the workspace that it may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("measure", &[]),
     ("protocol", &[]),
     ("store", &[]),
     ("lua", &["protocol"]),
@@ -17,7 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("client", &["protocol"]),
     ("gateway", &["protocol", "engine", "client"]),
     ("server", &["protocol", "store", "engine", "persist", "client", "gateway"]),
-    ("weft", &["protocol", "store", "engine", "persist", "server", "client", "gateway"]),
+    ("weft", &["protocol", "store", "engine", "persist", "server", "client", "gateway", "measure"]),
     ("xtask", &["protocol"]),
 ];
 

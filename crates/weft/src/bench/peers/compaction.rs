@@ -15,8 +15,9 @@ use super::contestants::{Contestant, Field, Running};
 use super::measure::Manner;
 use super::memory::{VALUE_BYTES, filling};
 use super::probe::{self, Probe};
-use super::trial::{Asked, Trial};
-use crate::workload::random::Random;
+use super::trial::Trial;
+use weft_measure::Random;
+use weft_measure::verdict::Goal;
 
 /// How long memory has to come back.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -100,7 +101,7 @@ fn halve(running: &Running, id: &str, (count, bytes): (u64, usize), stop: &Atomi
     let seen = probe.end()?;
     let label = format!("half of {count} keys of {bytes} bytes deleted");
     let mut trial = Trial::new("compaction", label, id);
-    trial.asked("given back of the freed bytes after 10 s, %", back, Asked::AtLeast(BACK_MIN));
+    trial.asked("given back of the freed bytes after 10 s, %", back, Goal::AtLeast(BACK_MIN));
     if let Some(time) = reached {
         trial.note("80 % given back after, s", time.as_secs_f64());
     }
@@ -184,7 +185,7 @@ fn overwrite(
     let label =
         format!("{count} keys overwritten for {seconds} s, values of {} to {} bytes", SIZES.0, SIZES.1);
     let mut trial = Trial::new("overwriting", label, id);
-    let bound = Asked::AtMost(GROWTH_MAX);
+    let bound = Goal::AtMost(GROWTH_MAX);
     trial.asked("growth of resident memory at its most, %", growth(most.resident, filled.resident), bound);
     trial.asked("growth of resident memory at the end, %", growth(last.resident, filled.resident), bound);
     trial.note("growth of used_memory at its most, %", growth(most.used, filled.used));

@@ -146,11 +146,18 @@ pub(super) struct Start {
     pub(super) core: Option<usize>,
     /// Bytes of the stub's values.
     pub(super) value_bytes: usize,
+    /// Whether memory may be in huge pages, for those who can: Valkey leaves them to the system, which must be asked.
+    pub(super) huge_pages: bool,
 }
 
 impl Contestant {
     /// Starts it and waits until it answers.
     pub(super) fn start(&self, start: Start) -> Result<Running> {
+        self.start_with(start, &[])
+    }
+
+    /// The same with settings, which both kinds of servers call alike.
+    pub(super) fn start_with(&self, start: Start, settings: &[(String, String)]) -> Result<Running> {
         let folder = std::env::temp_dir().join(format!("weft-peers-{}-{}", std::process::id(), self.id));
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let mut command = match start.core {
@@ -163,15 +170,23 @@ impl Contestant {
         };
         let (port, threads) = (start.port.to_string(), start.threads.to_string());
         match self.kind {
-            Kind::Weft => command.args(["serve", "--port", &port, "--threads", &threads]),
+            Kind::Weft => command
+                .args(["serve", "--port", &port, "--threads", &threads])
+                .args(["--huge-pages", if start.huge_pages { "yes" } else { "no" }]),
             Kind::Stub => {
                 command.args(["peers", "--stub", &port, "--stub-value", &start.value_bytes.to_string()])
             }
             Kind::Redis => command
                 .args(["--port", &port, "--save", "", "--appendonly", "no", "--daemonize", "no"])
-                .args(["--io-threads", &threads, "--maxclients", "20000", "--dir"])
+                .args(["--io-threads", &threads, "--maxclients", "20000"])
+                .args(["--disable-thp", if start.huge_pages { "no" } else { "yes" }, "--dir"])
                 .arg(&folder),
         };
+        if self.kind != Kind::Stub {
+            settings.iter().for_each(|(name, value)| {
+                command.arg(format!("--{name}")).arg(value);
+            });
+        }
         let log = File::create(folder.join("log")).context("the server's log")?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).current_dir(&folder);
         let child =

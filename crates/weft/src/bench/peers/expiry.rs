@@ -14,7 +14,8 @@ use super::contestants::{Field, Running};
 use super::measure::Manner;
 use super::memory::filling;
 use super::probe::{self, Probe};
-use super::trial::{Asked, Trial};
+use super::trial::Trial;
+use weft_measure::verdict::Goal;
 
 /// One key in so many has a time to live.
 const SHARE: u64 = 100;
@@ -86,7 +87,7 @@ fn expire(running: &Running, id: &str, count: u64, stop: &AtomicBool) -> Result<
     let watched = watched.elapsed();
     let seen = probe.end()?;
     let mut trial = Trial::new("expiry", format!("1 % of {count} keys expire"), id);
-    trial.asked("a key is gone after its time, ms at most", late_ms, Asked::AtMost(LATE_MS_MAX));
+    trial.asked("a key is gone after its time, ms at most", late_ms, Goal::AtMost(LATE_MS_MAX));
     probe::pauses(&mut trial, running, &seen, &idle);
     trial.note("watched, s", watched.as_secs_f64());
     Ok(trial)

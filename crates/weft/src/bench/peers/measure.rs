@@ -18,7 +18,7 @@ use super::super::run::{self, Plan};
 use super::super::sizes::Sizes;
 use super::contestants::{Contestant, Field, Kind, Running, Start};
 use super::rows::{ELEMENTS, Group, Row};
-use crate::wire::results::Spread;
+use weft_measure::Spread;
 
 /// Keys whose values are looked at before a row is measured, each once where there are no more.
 const SAMPLE_KEYS: u64 = 1_000_000;
@@ -81,11 +81,13 @@ pub(super) struct Manner {
     pub(super) scale: f64,
     pub(super) port: u16,
     pub(super) server_core: Option<usize>,
+    pub(super) huge_pages: bool,
 }
 
 impl Manner {
     pub(super) fn start(&self, index: usize, threads: u32, value_bytes: usize) -> Start {
-        Start { port: self.port + index as u16, threads, core: self.server_core, value_bytes }
+        let (port, core, huge_pages) = (self.port + index as u16, self.server_core, self.huge_pages);
+        Start { port, threads, core, value_bytes, huge_pages }
     }
 }
 
@@ -178,23 +180,16 @@ fn plan(row: &Row, client: Client, manner: &Manner) -> Plan {
     let channels = if client == Client::WeftRespb { row.channels } else { 1 };
     let elements = (ELEMENTS as f64 * manner.scale) as u64;
     Plan {
-        in_one_body: false,
         connections: row.clients / channels,
         channels,
         pipeline: row.pipeline,
-        threads: 1,
         requests: elements,
         duration: (!row.consumes).then(|| Duration::from_secs(u64::from(manner.seconds))),
-        warmup: None,
         rate: None,
         keyspace: row.keys,
         distribution: Distribution::Uniform,
         sizes: Sizes::Fixed(row.value_bytes),
-        seed: 1,
-        verify: false,
-        reconnect: false,
-        tracking: false,
-        live: false,
+        ..Plan::default()
     }
 }
 
@@ -211,7 +206,7 @@ fn ready(running: &Running, row: &Row, stop: &AtomicBool) -> Result<()> {
     if row.keys == 0 || row.group == Group::Types {
         return Ok(());
     }
-    let manner = Manner { rounds: 1, seconds: 1, scale: 1.0, port: 0, server_core: None };
+    let manner = Manner { rounds: 1, seconds: 1, scale: 1.0, port: 0, server_core: None, huge_pages: false };
     let plan = plan(row, Client::WeftResp3, &manner);
     run::prepare(&running.server(Protocol::Resp2), &plan, &[cases::preload(row.keys)], stop)?;
     if !row.reads_keys() {

@@ -79,23 +79,16 @@ fn servers(field: &Field) -> impl Iterator<Item = (usize, &Contestant)> {
 /// How a server is filled with `count` of something.
 pub(super) fn filling(count: u64, sizes: Sizes) -> Plan {
     Plan {
-        in_one_body: false,
         connections: 1,
         channels: 1,
         pipeline: 1,
-        threads: 1,
         requests: 0,
         duration: None,
-        warmup: None,
         rate: None,
         keyspace: count,
         distribution: Distribution::Sequential,
         sizes,
-        seed: 1,
-        verify: false,
-        reconnect: false,
-        tracking: false,
-        live: false,
+        ..Plan::default()
     }
 }
 

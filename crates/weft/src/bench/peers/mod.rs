@@ -2,7 +2,8 @@
 //!
 //! Owns the order of things and the stored results. Reading order: [`rows`] (what is measured), [`contestants`] (the
 //! servers), [`measure`] (a row), [`memory`], [`rates`], [`trial`] (what is asked of a server as a whole) with
-//! [`compaction`] and [`expiry`], [`page`] (what is shown).
+//! [`compaction`] and [`expiry`], [`page`] (what is shown); and [`workloads`], a
+//! comparison of its own, with goals of its own, over the files of bench/workloads.
 
 mod compaction;
 mod contestants;
@@ -14,8 +15,9 @@ mod probe;
 mod rates;
 mod rows;
 mod trial;
+mod workloads;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -35,7 +37,7 @@ use self::measure::{Manner, Outcome};
 use self::memory::Weight;
 use self::rates::Rate;
 use self::trial::Trial;
-use crate::wire::results::Machine;
+use weft_measure::{Machine, Origin, write_page};
 
 /// Keys and collections that are weighed.
 const WEIGHED: u64 = 1_000_000;
@@ -83,12 +85,24 @@ pub(crate) struct Options {
     /// Write the results as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Take stored results instead of measuring; of several files, the later ones' parts replace the earlier ones'
+    /// Take stored results instead of measuring; each file is a section of the page
     #[arg(long, value_name = "FILE", num_args = 1..)]
     report: Vec<PathBuf>,
-    /// Write the tables in Markdown
+    /// Write the page in Markdown, and beside it, with other ends of the name, its plot and its claims
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
+    /// Measure these workloads instead: files as of bench/workloads; the results of each go into --data
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "data", conflicts_with_all = ["report", "parts"])]
+    workloads: Vec<PathBuf>,
+    /// Where the results of workloads are, a file each; without --workloads they are taken from there
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// What is asked of Weft over the workloads
+    #[arg(long, value_name = "FILE", default_value = "bench/goals.toml")]
+    goals: PathBuf,
+    /// Memory in huge pages where a server can and the system lets it; without it in no server
+    #[arg(long)]
+    huge_pages: bool,
     /// Serve fixed replies on a port: the floor
     #[arg(long, value_name = "PORT", hide = true)]
     stub: Option<u16>,
@@ -102,6 +116,9 @@ pub(crate) struct Options {
 struct Results {
     version: String,
     machine: Machine,
+    /// When and of which commit; not in results from before this was noted.
+    #[serde(default)]
+    origin: Origin,
     rounds: u32,
     seconds: u32,
     servers: Vec<(String, String)>,
@@ -130,51 +147,31 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         stub.serve(&stop)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let results = match options.report.as_slice() {
-        [] => measure(options, &stop)?,
-        files => stored(files)?,
-    };
-    page::tables(&results).iter().for_each(|table| println!("{}", table.text()));
-    page::remarks(&results).iter().for_each(|line| println!("{line}"));
+    let mut runs = options.report.iter().map(|path| stored(path)).collect::<Result<Vec<_>>>()?;
+    if runs.is_empty() && (options.data.is_none() || !options.workloads.is_empty()) {
+        let name = options.json.as_ref().and_then(|path| path.file_name()).unwrap_or_default();
+        runs.extend(measure(options, &stop)?.map(|results| (name.to_string_lossy().into_owned(), results)));
+    }
+    if let Some(folder) = &options.data {
+        return workloads::show(folder, &options.goals, options.page.as_deref());
+    }
+    for (_, results) in &runs {
+        page::tables(results).iter().for_each(|table| println!("{}", table.text()));
+        page::remarks(results).iter().for_each(|line| println!("{line}"));
+    }
     if let Some(path) = &options.page {
-        std::fs::write(path, page::markdown(&results)).with_context(|| path.display().to_string())?;
+        write_page(path, &page::markdown(&runs), &page::plot(&runs), &page::claims(&runs))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn stored(files: &[PathBuf]) -> Result<Results> {
-    let mut all = Results::default();
-    for path in files {
-        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let new: Results = serde_json::from_str(&text)
-            .with_context(|| format!("{}: not results of weft peers", path.display()))?;
-        let old = std::mem::replace(&mut all, new);
-        all.table = merged(old.table, all.table);
-        all.types = merged(old.types, all.types);
-        for (old, new) in [(old.memory, &mut all.memory), (old.collections, &mut all.collections)] {
-            if new.is_empty() {
-                *new = old;
-            }
-        }
-        let parts: Vec<String> = all.trials.iter().map(|trial| trial.part.clone()).collect();
-        all.trials.splice(0..0, old.trials.into_iter().filter(|trial| !parts.contains(&trial.part)));
-        if all.rates.is_empty() {
-            all.rates = old.rates;
-        }
-        all.before = merged(old.before, all.before);
-    }
-    Ok(all)
-}
-
-/// Rows of both, the new ones in the places of the old ones.
-fn merged(mut old: Vec<Outcome>, new: Vec<Outcome>) -> Vec<Outcome> {
-    for outcome in new {
-        match old.iter_mut().find(|known| known.id == outcome.id) {
-            Some(known) => *known = outcome,
-            None => old.push(outcome),
-        }
-    }
-    old
+/// The results of a file, and its name.
+fn stored(path: &Path) -> Result<(String, Results)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let results = serde_json::from_str(&text)
+        .with_context(|| format!("{}: not results of weft peers", path.display()))?;
+    Ok((name, results))
 }
 
 fn field(options: &Options) -> Result<Field> {
@@ -191,9 +188,10 @@ fn field(options: &Options) -> Result<Field> {
     Ok(field)
 }
 
-fn measure(options: &Options, stop: &AtomicBool) -> Result<Results> {
+fn measure(options: &Options, stop: &AtomicBool) -> Result<Option<Results>> {
     // Before it is pinned: a process on one core sees one.
-    let machine = Machine::this();
+    let origin = Origin::now();
+    let machine = origin.machine.clone();
     if let Some(core) = options.client_core {
         let mut cores = CpuSet::new();
         cores.set(core).context("--client-core")?;
@@ -207,10 +205,16 @@ fn measure(options: &Options, stop: &AtomicBool) -> Result<Results> {
         scale: if quick { 0.25 } else { 1.0 },
         port: options.port,
         server_core: options.server_core,
+        huge_pages: options.huge_pages,
     };
+    if !options.workloads.is_empty() {
+        workloads::measure(options, &field, &manner, origin, stop)?;
+        return Ok(None);
+    }
     let mut results = Results {
         version: env!("CARGO_PKG_VERSION").to_string(),
         machine,
+        origin,
         rounds: manner.rounds,
         seconds: manner.seconds,
         servers: field.contestants.iter().map(|one| (one.id.to_string(), one.version.clone())).collect(),
@@ -226,7 +230,7 @@ fn measure(options: &Options, stop: &AtomicBool) -> Result<Results> {
         measure_part(part, &mut results, (&field, &manner), (options, &chosen), stop)?;
         store(options, &results)?;
     }
-    Ok(results)
+    Ok(Some(results))
 }
 
 fn measure_part(

@@ -16,8 +16,9 @@ use weft_client::{Connection, Protocol};
 
 use super::super::generator::histogram;
 use super::contestants::Running;
-use super::trial::{Asked, PAUSE_MS_MAX, Trial};
-use crate::workload::random::Random;
+use super::trial::{PAUSE_MS_MAX, Trial};
+use weft_measure::Random;
+use weft_measure::verdict::Goal;
 
 /// Between two requests: short enough that a pause of a millisecond is met by several.
 const INTERVAL: Duration = Duration::from_micros(250);
@@ -80,7 +81,7 @@ impl Seen {
 
 /// Adds what a client saw and what the server says to a trial. `seen`: while it was at work; `idle`: before.
 pub(super) fn pauses(trial: &mut Trial, running: &Running, seen: &Seen, idle: &Seen) {
-    let most = Asked::AtMost(PAUSE_MS_MAX);
+    let most = Goal::AtMost(PAUSE_MS_MAX);
     if let Some(us) = running.info("stats", "background_step_max_cpu_us") {
         trial.asked("longest step of the server, CPU time, ms", us as f64 / 1e3, most);
     }

@@ -18,7 +18,7 @@ use super::super::run::{self, Measured, Plan};
 use super::super::sizes::Sizes;
 use super::contestants::{Contestant, Field, Kind, Running, Start};
 use super::measure::Manner;
-use crate::wire::results::Spread;
+use weft_measure::Spread;
 
 /// Keys that are read.
 const KEYS: u64 = 100_000;
@@ -56,23 +56,16 @@ fn one() -> u32 {
 fn plan(manner: &Manner, pipeline: u32, rate: Option<f64>) -> Plan {
     let seconds = u64::from(manner.seconds).max(if rate.is_some() { SECONDS_MIN } else { 0 });
     Plan {
-        in_one_body: false,
         connections: 50,
         channels: 1,
         pipeline,
-        threads: 1,
         requests: u64::MAX,
         duration: Some(Duration::from_secs(seconds)),
-        warmup: None,
         rate,
         keyspace: KEYS,
         distribution: Distribution::Uniform,
         sizes: Sizes::Fixed(16),
-        seed: 1,
-        verify: false,
-        reconnect: false,
-        tracking: false,
-        live: false,
+        ..Plan::default()
     }
 }
 

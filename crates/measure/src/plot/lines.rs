@@ -1,20 +1,19 @@
-//! Lines as SVG: latencies over percentiles, and values over a logarithmic axis. Owns the drawing; the bars are those
-//! of `weft wire`.
+//! Lines as SVG: latencies over percentiles, and values over a logarithmic axis. Owns the drawing.
 
 use std::fmt::Write as _;
 
-use crate::wire::table::escape;
+use super::{COLOURS, WIDTH, head};
+use crate::table::escape;
 
 /// A line with its points, in order of x.
-pub(crate) struct Line {
-    pub(crate) label: String,
-    pub(crate) points: Vec<(f64, f64)>,
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// In the key below the plot.
+    pub label: String,
+    /// x and y.
+    pub points: Vec<(f64, f64)>,
 }
 
-/// Told apart by brightness as well as by hue.
-const COLOURS: [&str; 8] =
-    ["#1f6fb2", "#8a4b08", "#2a9d5c", "#c43c5a", "#6a4fb3", "#999999", "#d19a1c", "#0f4c4c"];
-const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 420.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 20.0;
@@ -26,7 +25,7 @@ const KEY_ROW: f64 = 18.0;
 const NINES: f64 = 5.0;
 
 /// Latencies over percentiles: each step to the right is another nine.
-pub(crate) fn percentiles(title: &str, unit: &str, lines: &[Line]) -> String {
+pub fn percentiles(title: &str, unit: &str, lines: &[Line]) -> String {
     let nines = |quantile: f64| (-(1.0 - quantile).max(1e-12).log10()).clamp(0.0, NINES);
     let lines: Vec<Line> = lines
         .iter()
@@ -44,7 +43,7 @@ pub(crate) fn percentiles(title: &str, unit: &str, lines: &[Line]) -> String {
 }
 
 /// Values over an axis whose steps are factors, such as numbers of clients.
-pub(crate) fn over_factors(title: &str, unit: &str, lines: &[Line]) -> String {
+pub fn over_factors(title: &str, unit: &str, lines: &[Line]) -> String {
     let mut xs: Vec<f64> = lines.iter().flat_map(|line| line.points.iter().map(|point| point.0)).collect();
     xs.sort_by(f64::total_cmp);
     xs.dedup();
@@ -72,18 +71,13 @@ fn draw(title: &str, unit: &str, lines: &[Line], x_range: (f64, f64), ticks: &[(
     let y =
         |value: f64| bottom - (value.max(1e-12).log10() - least).max(0.0) / (most - least) * (bottom - TOP);
     let height = HEIGHT + KEY_ROW * lines.len() as f64;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n<title>{0}</title>\n<text x=\"0\" y=\"16\" \
-         font-size=\"14\" font-weight=\"bold\">{0}</text>\n",
-        escape(title)
-    );
+    let mut svg = head(title, height);
     // Writing to a String cannot fail.
     for (at, text) in ticks {
         let (x, text) = (x(*at), escape(text));
         let _ = writeln!(
             svg,
-            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom}\" stroke=\"#ddd\"/><text x=\"{x:.1}\" \
+            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom}\" class=\"grid\"/><text x=\"{x:.1}\" \
              y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
             bottom + 18.0
         );
@@ -92,7 +86,7 @@ fn draw(title: &str, unit: &str, lines: &[Line], x_range: (f64, f64), ticks: &[(
         let at = y(10f64.powi(power));
         let _ = writeln!(
             svg,
-            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" \
+            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\" class=\"grid\"/><text x=\"{:.1}\" \
              y=\"{:.1}\" text-anchor=\"end\">{} {}</text>",
             WIDTH - RIGHT,
             LEFT - 6.0,
@@ -102,14 +96,14 @@ fn draw(title: &str, unit: &str, lines: &[Line], x_range: (f64, f64), ticks: &[(
         );
     }
     for (index, line) in lines.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
+        let colour = index % COLOURS;
         let points: Vec<String> =
             line.points.iter().map(|&(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
         let row = HEIGHT + KEY_ROW * index as f64;
         let _ = writeln!(
             svg,
-            "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" points=\"{}\"/><rect x=\"{LEFT}\" \
-             y=\"{row:.1}\" width=\"14\" height=\"10\" fill=\"{colour}\"/><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            "<polyline class=\"c{colour}\" fill=\"none\" stroke-width=\"2\" points=\"{}\"/><rect class=\"c{colour}\" x=\"{LEFT}\" \
+             y=\"{row:.1}\" width=\"14\" height=\"10\"/><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             points.join(" "),
             LEFT + 20.0,
             row + 10.0,

@@ -4,14 +4,16 @@ use std::fmt::Write as _;
 
 /// Rows of cells under a head. The first column is text, the others are numbers and stand to the right.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
-    pub(crate) title: String,
+pub struct Table {
+    /// What stands above it.
+    pub title: String,
     head: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(title: impl Into<String>, head: &[&str]) -> Table {
+    /// One without rows.
+    pub fn new(title: impl Into<String>, head: &[&str]) -> Table {
         Table {
             title: title.into(),
             head: head.iter().map(|cell| cell.to_string()).collect(),
@@ -19,11 +21,13 @@ impl Table {
         }
     }
 
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
+    /// Adds a row.
+    pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
@@ -37,7 +41,8 @@ impl Table {
         widths
     }
 
-    pub(crate) fn text(&self) -> String {
+    /// For the terminal.
+    pub fn text(&self) -> String {
         let widths = self.widths();
         let line = |cells: &[String]| {
             let padded = cells.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
@@ -54,7 +59,8 @@ impl Table {
         out
     }
 
-    pub(crate) fn markdown(&self) -> String {
+    /// For a page.
+    pub fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let mut out = line(&self.head);
         let _ = writeln!(out, "|---|{}", "---:|".repeat(self.head.len().saturating_sub(1)));
@@ -62,7 +68,8 @@ impl Table {
         out
     }
 
-    pub(crate) fn html(&self) -> String {
+    /// For a browser.
+    pub fn html(&self) -> String {
         let line = |cells: &[String], tag: &str| {
             let cells: String = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
             format!("<tr>{cells}</tr>\n")
@@ -77,12 +84,12 @@ impl Table {
 }
 
 /// Text inside HTML or SVG.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// A number with so many decimals, or a dash.
-pub(crate) fn number(value: Option<f64>, decimals: usize) -> String {
+pub fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "–".to_string(), |value| format!("{value:.decimals$}"))
 }
 
