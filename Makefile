@@ -4,6 +4,7 @@
 # SECONDS=60            how long `attack`, `attack-asan` and `attack-tsan` take.
 # FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target.
 # QUICK=1               `bench-peers` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
+# WORKLOADS             which files of bench/workloads `bench-workloads` measures: names without .toml. All where it is not set.
 # BENCH_FLAGS           further flags for `bench-cache`, such as `-sections small,large`.
 # VERBOSE=1             `test` and `check` show the output of every step, not only of those that fail.
 
@@ -19,6 +20,7 @@ endif
 FUZZ_SECONDS ?= 20
 ATTACK_SECONDS = $(or $(filter-out 0,$(SECONDS)),60)
 export VERBOSE ?=
+WORKLOADS ?= $(notdir $(basename $(wildcard bench/workloads/*.toml)))
 # A registry that does not answer for a moment is no reason for a build to fail.
 export CARGO_NET_RETRY ?= 10
 # Absolute, because some steps run in other folders.
@@ -68,7 +70,9 @@ bench-wire: ## the wire benchmark: Valkey's parser, Weft's RESP, RESPB (about 12
 	@mkdir -p bench-out
 	cargo build --locked --release --package weft
 	$(CARGO_TARGET_DIR)/release/weft wire --suite --json >bench-out/wire.json
-	$(CARGO_TARGET_DIR)/release/weft wire --report bench-out/wire.json --html bench-out/wire.html --page bench-out/wire.md
+	$(CARGO_TARGET_DIR)/release/weft wire --report bench-out/wire.json --html bench-out/wire.html
+	cp bench-out/wire.json docs/benchmarks/data/
+	@$(MAKE) bench-pages PAGES=wire
 
 .PHONY: bench-load
 bench-load: ## Weft under load beside Debian's Redis and Valkey; presets (about 10 minutes)
@@ -90,6 +94,25 @@ bench-peers: ## Weft beside Valkey and Redis: CPU for each command, memory, late
 	$(CARGO_TARGET_DIR)/release/weft peers --peers bench-out/peers.txt --server-core 0 --client-core 1 $(if $(QUICK),--quick) \
 		--json bench-out/server.json --page bench-out/server.md $(PEERS_FLAGS)
 
+.PHONY: bench-workloads
+bench-workloads: ## Weft beside Valkey over bench/workloads: CPU, latencies, memory; WORKLOADS="cache queues" for some; writes docs/benchmarks (about 25 minutes)
+	@mkdir -p bench-out
+	@scripts/peers >bench-out/peers.txt
+	cargo build --locked --release --package weft
+	$(CARGO_TARGET_DIR)/release/weft peers --peers bench-out/peers.txt --server-core 0 --client-core 1 $(PEERS_FLAGS) \
+		--data docs/benchmarks/data/workloads --workloads $(addprefix bench/workloads/,$(addsuffix .toml,$(WORKLOADS)))
+	@$(MAKE) bench-pages
+
+.PHONY: bench-pages
+bench-pages: ## write each page of docs/benchmarks, its plot and the index of claims from the stored data; measures nothing
+	cargo build --quiet --locked --package weft
+	scripts/bench-pages write $(CARGO_TARGET_DIR)/debug/weft $(PAGES)
+
+.PHONY: bench-check
+bench-check: ## fail where a page is not what its data give, data belong to no page, or README quotes a figure that is not the index's
+	@cargo build --quiet --locked --package weft
+	@$(STEP) bench-check scripts/bench-pages check $(CARGO_TARGET_DIR)/debug/weft
+
 .PHONY: bench-valkey
 bench-valkey: ## RESPB inside Valkey beside RESP3 of the same binary: CPU, rates, latencies, memory; QUICK=1 for a look (about 20 minutes)
 	cargo build --locked --release --package weft
@@ -100,20 +123,21 @@ bench-valkey: ## RESPB inside Valkey beside RESP3 of the same binary: CPU, rates
 bench-resident: ## resident memory under maxmemory beside Valkey's; writes docs/benchmarks (about 4 minutes, SIZES=500 about 30)
 	cargo build --locked --release --package weft
 	scripts/bench-resident $(CARGO_TARGET_DIR)/release/weft "$$(dirname "$$(scripts/valkey-driver)")/source/src/valkey-server" bench-out/resident
-	cp bench-out/resident/resident.md docs/benchmarks/ && cp bench-out/resident/resident.json docs/benchmarks/data/
+	cp bench-out/resident/resident.json docs/benchmarks/data/
+	@$(MAKE) bench-pages PAGES=resident
 
 .PHONY: bench-tls
 bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handshake; writes its part of the page (about 3 minutes, and once Valkey's build)
 	cargo build --locked --release --package weft
 	scripts/tls-report $(CARGO_TARGET_DIR)/release/weft docs/benchmarks/data/tls
-	scripts/tls-page docs/benchmarks/data/tls docs/benchmarks/tls.md
+	@$(MAKE) bench-pages PAGES=tls
 
 .PHONY: bench-scripts
 bench-scripts: ## scripts and functions beside Valkey: CPU an operation, two threads; writes docs/benchmarks (about 4 minutes)
 	cargo build --locked --release --package weft
 	scripts/bench-scripts $(CARGO_TARGET_DIR)/release/weft bench-out/scripts
-	cp bench-out/scripts/scripts.md docs/benchmarks/
 	cp bench-out/scripts/scripts.json docs/benchmarks/data/
+	@$(MAKE) bench-pages PAGES=scripts
 
 .PHONY: bench-programs
 bench-programs: ## programs beside Lua and commands, triggers, what others wait; writes docs/benchmarks (about 3 minutes)
@@ -121,8 +145,8 @@ bench-programs: ## programs beside Lua and commands, triggers, what others wait;
 	@mkdir -p bench-out/programs
 	cargo test --locked --release --package weft-engine --test instructions cliffs -- --nocapture >bench-out/programs/cliffs.txt
 	scripts/bench-programs $(CARGO_TARGET_DIR)/release/weft bench-out/programs bench-out/programs/cliffs.txt
-	cp bench-out/programs/programs.md docs/benchmarks/
 	cp bench-out/programs/programs.json docs/benchmarks/data/
+	@$(MAKE) bench-pages PAGES=programs
 
 .PHONY: bench-handshakes
 bench-handshakes: ## what HANDSHAKES=10000 at once cost a client that has a session; writes its part of docs/benchmarks/tls.md (2 minutes)
@@ -134,7 +158,7 @@ bench-handshakes: ## what HANDSHAKES=10000 at once cost a client that has a sess
 bench-http: ## commands over RESP, RESPB and HTTP: clients in Go, server CPU, where the difference comes from; writes the page (about 10 minutes)
 	cargo build --locked --release --package weft
 	scripts/http-report $(CARGO_TARGET_DIR)/release/weft docs/benchmarks/data/http
-	scripts/http-page docs/benchmarks/data/http docs/benchmarks/http.md
+	@$(MAKE) bench-pages PAGES=http
 
 .PHONY: bench-decode
 bench-decode: ## nanoseconds per command, RESP beside RESPB
@@ -168,10 +192,16 @@ bench-cache-rivals: ## the Go cache kit beside other Go caches: behaviour and co
 		go test -v -count=1 -timeout 60m .
 
 .PHONY: gen
-gen: ## write everything that is generated from spec/
+gen: ## write everything that is generated: code and pages from spec/, vectors, wire sizes, Go's shared code, goldens, the console, benchmark pages
 	cargo xtask gen
 	cargo xtask vectors
-	WEFT_WRITE_DOCS=1 cargo test --quiet --package weft-engine --test configuration_page
+	WEFT_WRITE=1 cargo test --quiet --package weft-protocol --test wire_sizes
+	WEFT_WRITE=1 cargo test --quiet --package weft-engine --test configuration_page
+	WEFT_WRITE=1 cargo test --quiet --package weft --test inspect
+	cd sdk/go && go run ./cache/internal/generate
+	@if command -v npm >/dev/null; then scripts/console write; else echo "left out: the console (npm is missing)"; fi
+	@$(MAKE) bench-pages
+	@echo "left out: sdk/go/cache/bench/fixture (its own ./generate, which needs protoc)"
 
 .PHONY: fuzz-smoke
 fuzz-smoke: ## run each fuzz target for FUZZ_SECONDS (needs a nightly toolchain)
@@ -216,8 +246,8 @@ bench-durability: ## log and snapshots beside Valkey: CPU, latency, memory, reco
 	@mkdir -p bench-out/durability
 	@[[ ! -e docs/benchmarks/data/durability.json ]] || cp docs/benchmarks/data/durability.json bench-out/durability/
 	scripts/bench-durability $(CARGO_TARGET_DIR)/release/weft bench-out/durability $(PARTS)
-	cp bench-out/durability/durability.md docs/benchmarks/
 	cp bench-out/durability/durability.json docs/benchmarks/data/
+	@$(MAKE) bench-pages PAGES=durability
 
 .PHONY: console
 console: ## build the console's files, which the server embeds, from console/ (needs Node)

@@ -20,7 +20,13 @@ pub struct Bar {
     pub goal: Option<f64>,
 }
 
+/// Room for labels, and at most for long ones.
 const LABELS: f64 = 330.0;
+const LABELS_MAX: f64 = 560.0;
+/// A letter takes at most so much on average, in the wider of the usual fonts.
+const LETTER: f64 = 7.0;
+/// Between a label and its bar.
+const GAP: f64 = 6.0;
 const ROW: f64 = 22.0;
 /// Room to the right of the longest bar for its number.
 const NUMBERS: f64 = 80.0;
@@ -31,18 +37,20 @@ pub fn bars(title: &str, unit: &str, decimals: usize, bars: &[Bar]) -> String {
         bar.spread.map_or(bar.value, |(_, high)| high.max(bar.value)).max(bar.goal.unwrap_or(0.0))
     };
     let most = bars.iter().map(reach).fold(f64::MIN_POSITIVE, f64::max);
-    let x = |value: f64| LABELS + value / most * (WIDTH - LABELS - NUMBERS);
+    let letters = bars.iter().map(|bar| bar.label.chars().count()).max().unwrap_or(0);
+    let labels = (letters as f64 * LETTER + GAP).clamp(LABELS, LABELS_MAX);
+    let x = |value: f64| labels + value / most * (WIDTH - labels - NUMBERS);
     let mut svg = head(title, 34.0 + ROW * bars.len() as f64);
     for (index, bar) in bars.iter().enumerate() {
         let y = 28.0 + ROW * index as f64;
-        let (width, middle) = (x(bar.value) - LABELS, y + ROW / 2.0 - 3.0);
+        let (width, middle) = (x(bar.value) - labels, y + ROW / 2.0 - 3.0);
         // Writing to a String cannot fail.
         let _ = writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><rect class=\"c{}\" x=\"{LABELS}\" \
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><rect class=\"c{}\" x=\"{labels}\" \
              y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\"/><text x=\"{:.1}\" y=\"{:.1}\">{:.decimals$} \
              {}</text>",
-            LABELS - 6.0,
+            labels - GAP,
             middle + 4.0,
             escape(&bar.label),
             bar.group % COLOURS,
@@ -89,5 +97,15 @@ mod tests {
                 && svg.contains(&format!("width=\"{:.1}\"", full / 2.0))
         );
         assert!(svg.contains("a&lt;b"));
+    }
+
+    #[test]
+    fn long_labels_have_room() {
+        let bar = |label: &str| Bar { label: label.into(), value: 1.0, spread: None, group: 0, goal: None };
+        for (letters, labels) in [(1, LABELS), (60, 60.0 * LETTER + GAP), (200, LABELS_MAX)] {
+            let svg = bars("T", "ns", 1, &[bar("a"), bar(&"é".repeat(letters))]);
+            let rect = format!("x=\"{labels}\" y=\"28.0\" width=\"{:.1}\"", WIDTH - labels - NUMBERS);
+            assert!(svg.contains(&rect), "{letters}: {svg}");
+        }
     }
 }
