@@ -7,8 +7,7 @@ use weft_store::{Digest, wants};
 
 use crate::support::{Bench, show};
 
-/// A bench with a client that may do everything.
-/// Programs may take long: a machine that is busy stalls for longer than the milliseconds that they have by themselves.
+/// A client that may do everything; its programs may take long: a busy machine stalls for longer than is theirs.
 fn bench() -> (Bench, u32) {
     let mut bench = Bench::new();
     let client = bench.connect(Protocol::Resp3);
