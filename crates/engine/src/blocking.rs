@@ -1,5 +1,6 @@
 //! Owns: requests that wait for a key: registering them, serving them when somebody has written, ending them. Does not
-//! own: the queues under the shards' locks and the claim (`weft_store::waiters`), timers (the server's).
+//! own: what is known of one that waits (`crate::waits`), the queues under the shards' locks and the claim
+//! (`weft_store::waiters`), timers (the server's).
 //!
 //! A blocked request is run again by whoever has written to one of its keys, under the locks of that write if they
 //! cover all its keys, else after them with locks of its own. Its handler asks [`Context::commit`] before its first
@@ -8,175 +9,27 @@
 //! Waiters of a key are served in the order in which they came; one with keys in other shards sends the whole key to
 //! the second way, so that it is not overtaken.
 
-use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use weft_protocol::table::{flag, policy};
 use weft_store::waiters::Outcome;
-use weft_store::{Batch, Claim, Guards, Key, Op, ValueRef, Waiter};
+use weft_store::{Batch, Claim, Guards, Key, Op, Waiter};
 
 use crate::args::{Args, OwnedArgs};
 use crate::context::{Context, Hold, Local};
+use crate::durable::{Order, Waiting};
 use crate::engine::{Engine, command_id};
 use crate::error::{Error, ErrorCode};
 use crate::extended::{self, Parsed};
 use crate::held::{Held, of_name};
 use crate::mailbox::Message;
-use crate::reply::{Output, ReplySink, Wire};
+use crate::reply::{Output, ReplySink};
 use crate::runner;
-use crate::session::{ClientInfo, Session, client_flag};
+use crate::session::{Session, client_flag};
 use crate::stats::bump;
-
-/// Parts of the registry of waits, each with a lock of its own.
-const PARTS: usize = 64;
-
-/// What a request answers when its time is up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Empty {
-    /// Null, in RESP2 a null array.
-    NullArray,
-    /// Null, in RESP2 a null bulk.
-    Null,
-    /// 0: WAIT.
-    Zero,
-    /// An array of whether it is on the disk here, as it was when the wait began, and of 0 copies: WAITAOF.
-    Kept(bool),
-}
-
-impl Empty {
-    /// Writes the answer.
-    pub fn write(self, sink: &mut ReplySink<'_>) {
-        match self {
-            Self::NullArray => sink.null_array(),
-            Self::Null => sink.null(),
-            Self::Zero => sink.int(0),
-            Self::Kept(is_kept) => {
-                sink.array(2);
-                sink.int(is_kept.into());
-                sink.int(0);
-            }
-        }
-    }
-}
-
-/// A blocked request, as its own session knows it.
-#[derive(Debug)]
-pub struct Wait {
-    /// When it ends; `None` for never.
-    pub deadline_ms: Option<u64>,
-    shared: Arc<Blocked>,
-}
-
-impl Wait {
-    /// It has run for so long before it waited.
-    pub(crate) fn spent(&self, ns: u64) {
-        self.shared.spent_ns.store(ns, Relaxed);
-    }
-    /// As others know it.
-    pub(crate) fn shared(&self) -> Arc<Blocked> {
-        Arc::clone(&self.shared)
-    }
-}
-
-/// A blocked request, as others know it.
-#[derive(Debug)]
-pub struct Blocked {
-    args: OwnedArgs,
-    /// What it counts.
-    _held: Held,
-    claim: Claim,
-    db: u8,
-    /// The keys in whose queues it stands.
-    keys: Vec<Box<[u8]>>,
-    /// The shards of all keys that it names, each once.
-    shards: Box<[u32]>,
-    /// Whether its time will be up some day.
-    ends: bool,
-    empty: Empty,
-    wire: Wire,
-    info: Arc<ClientInfo>,
-    /// How it counts when it has ended: [`RAN`], [`FAILED`] or [`REFUSED`].
-    counts_as: AtomicU8,
-    /// How long it ran before it waited. Counted with it.
-    spent_ns: AtomicU64,
-}
-
-/// A call.
-const RAN: u8 = 0;
-/// A call that has answered an error.
-const FAILED: u8 = 1;
-/// No call: the rights that it began with are gone.
-const REFUSED: u8 = 2;
-
-/// All blocked requests, by the id of their client.
-#[derive(Debug)]
-pub struct Waits([Mutex<HashMap<u64, Arc<Blocked>>>; PARTS]);
-
-impl Default for Waits {
-    fn default() -> Self {
-        Self(std::array::from_fn(|_| Mutex::default()))
-    }
-}
-
-impl Waits {
-    fn part(&self, client: u64) -> &Mutex<HashMap<u64, Arc<Blocked>>> {
-        &self.0[client as usize % PARTS]
-    }
-    fn get(&self, client: u64) -> Option<Arc<Blocked>> {
-        self.part(client).lock().get(&client).cloned()
-    }
-    /// How many requests are blocked.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.iter().map(|part| part.lock().len()).sum()
-    }
-    /// Whether none is.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// What INFO tells of them: a walk over all, that copies the names of their keys.
-    pub(crate) fn figures(&self) -> WaitFigures {
-        let (mut keys, mut hear_of_end) = (HashSet::new(), HashSet::new());
-        let mut figures = WaitFigures::default();
-        for part in &self.0 {
-            for blocked in part.lock().values() {
-                figures.with_end += usize::from(blocked.ends);
-                for key in &blocked.keys {
-                    keys.insert((blocked.db, key.clone()));
-                    if blocked.hears_of_end() {
-                        hear_of_end.insert((blocked.db, key.clone()));
-                    }
-                }
-            }
-        }
-        (figures.keys, figures.keys_heard_of_end) = (keys.len(), hear_of_end.len());
-        figures
-    }
-}
-
-/// What INFO tells of waits.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WaitFigures {
-    /// Requests whose time will be up some day.
-    pub(crate) with_end: usize,
-    /// Keys that anybody waits for.
-    pub(crate) keys: usize,
-    /// Those of them whose end is also waited for.
-    pub(crate) keys_heard_of_end: usize,
-}
-
-/// A key that somebody wrote to while others wait for it.
-#[derive(Debug)]
-pub struct Ready {
-    db: u8,
-    key: Box<[u8]>,
-    /// What stands there now came with this write, or was added to. Only readers of streams ask, who hear of another
-    /// type at one of their keys when something has come to another: where there is no stream it says nothing.
-    arrived: bool,
-}
+use crate::waits::{Blocked, FAILED, RAN, REFUSED, Ready, Wait};
+pub use crate::waits::{Empty, End};
 
 /// A timeout argument: seconds, with a fraction, as milliseconds rounded up; 0 waits for ever.
 pub(crate) fn timeout_ms(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<u64, Error> {
@@ -340,26 +193,6 @@ fn each_named<'a>(args: &'a OwnedArgs, mut visit: impl FnMut(&'a [u8])) {
     crate::keys::each(&args, |index| visit(args.bytes(index)));
 }
 
-impl Blocked {
-    /// Whether it must hear of it when its key goes away: the group that it reads with has gone too.
-    fn hears_of_end(&self) -> bool {
-        self.args.args().spec.policy & policy::HEARS_OF_END != 0
-    }
-
-    /// Whether what a key holds now is of use to it. A list is none to BZPOPMIN, and BLPOP goes on waiting when its key
-    /// becomes a string; XREAD asks for what has come, XREADGROUP must hear of any change, since its group may be gone.
-    fn wants(&self, value: Option<&ValueRef<'_>>, arrived: bool) -> bool {
-        let spec = self.args.args().spec;
-        let type_name = value.map(ValueRef::type_name);
-        match spec.group {
-            "list" => type_name == Some("list"),
-            "sorted-set" => type_name == Some("zset"),
-            "stream" => arrived && type_name == Some("stream") || self.hears_of_end(),
-            _ => true,
-        }
-    }
-}
-
 /// Serves those who wait for the keys that were written to, under the locks of the writer as far as they go. What is
 /// left stands in `local.ready` and is for [`serve_rest`].
 pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, now_ms: u64) {
@@ -462,6 +295,38 @@ pub(crate) fn answer(
     engine.post(Message::Served(blocked.info.recipient(), output));
 }
 
+impl Context<'_, '_> {
+    /// Gives an order and waits until it is answered. One that is not taken is an error, and nothing waits.
+    pub(crate) fn await_order(
+        &mut self,
+        args: &Args<'_>,
+        ends: (u64, Empty),
+        order: impl FnOnce(Waiting) -> Order,
+    ) -> Result<(), Error> {
+        self.engine.durable.check()?;
+        self.block(&[], ends, args.to_owned_args())?;
+        let Some(wait) = &self.session.wait else { return Ok(()) };
+        let waiting = Waiting(wait.shared());
+        let blocked = Arc::clone(&waiting.0);
+        self.engine.durable.order(order(waiting)).or_else(|error| {
+            refuse(self.engine, &blocked, &error);
+            Ok(())
+        })
+    }
+}
+
+impl Engine {
+    /// Answers a client that waited for an order.
+    pub fn answer(&self, waiting: &Waiting, write: impl FnOnce(&mut ReplySink<'_>)) {
+        answer_with(self, &waiting.0, write);
+    }
+    /// Whether it waits no more.
+    #[must_use]
+    pub fn waits_no_more(&self, waiting: &Waiting) -> bool {
+        waiting.0.claim.outcome().is_some()
+    }
+}
+
 /// Answers a blocked request with an error, if nobody else has ended its wait.
 pub(crate) fn refuse(engine: &Engine, blocked: &Blocked, error: &Error) {
     answer_with(engine, blocked, |sink| sink.error(error));
@@ -474,10 +339,6 @@ pub(crate) fn answer_with(engine: &Engine, blocked: &Blocked, write: impl FnOnce
         write(&mut ReplySink::new(&mut output, blocked.wire));
         engine.post(Message::Served(blocked.info.recipient(), output));
     }
-}
-/// Whether somebody has ended the wait.
-pub(crate) fn is_over(blocked: &Blocked) -> bool {
-    blocked.claim.outcome().is_some()
 }
 
 /// Notes the keys of a write command that others may wait for.
@@ -522,21 +383,6 @@ fn forget(engine: &Engine, batch: &Batch<'_>, blocked: &Blocked) {
         let key = engine.keyspace.key(name);
         batch.lock(&key).waiters().leave(blocked.db, name, &blocked.claim);
     }
-}
-
-/// How a wait is ended by somebody other than a writer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Time is up, or CLIENT UNBLOCK … TIMEOUT.
-    Timeout,
-    /// CLIENT UNBLOCK … ERROR.
-    Error,
-    /// RESPB's CANCEL.
-    Cancel,
-    /// The connection is about to end: what blocks has not run, and has no answer.
-    Leaving,
-    /// The session goes away; nobody reads an answer.
-    Gone,
 }
 
 /// Ends the session's wait and writes its answer, unless a writer was faster: then its reply is on its way and `false`

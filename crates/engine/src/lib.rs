@@ -5,28 +5,34 @@
 //!
 //! # Rooms
 //!
-//! Folders that build on each other in this order: each may use those above it, and `cargo xtask tidy` has the imports
-//! that do not keep to it yet (`tidy/rooms.rs`). A module of a room is named without it: [`glob`], not `text::glob`.
+//! Folders that build on each other in this order: each may use those above it, and `cargo xtask tidy` has what does
+//! not keep to it yet (`tidy/rooms.rs`). A module of a room is named without it: [`glob`], not `text::glob`. State
+//! stands in the room that it is about, [`engine`] puts it together, and what needs several of them comes behind.
 //!
 //! | room | owns |
 //! |---|---|
 //! | `text` | numbers, patterns, dates, names in bytes |
 //! | `exchange` | what comes in: [`args`], [`requests`], [`keys`], what is asked of a command; [`error`] |
 //! | [`reply`] | one value or one error out, on any wire |
-//! | [`config`] | settings, and what follows from them |
-//! | `formats` | values in bytes that others know: [`rdb`], [`hyperloglog`] |
 //! | [`acl`] | users and what they may do |
-//! | `sessions` | logical clients ([`session`]), what they listen to, what is sent to them from worker to worker |
-//! | `observe` | what is counted ([`stats`]), measured, noted, and who is told ([`notify`], [`monitor`], [`feed`]) |
-//! | `keeping` | stored data beside commands: [`durable`], [`safe`], `catalogue`, [`background`], [`eviction`] |
-//! | [`engine`] | what all workers share |
+//! | [`config`] | settings, and what they act on |
+//! | `formats` | values in bytes that others know: [`rdb`], [`hyperloglog`] |
+//! | `sessions` | logical clients ([`session`]), what they listen to and wait for, what workers send to them |
+//! | `observe` | what is counted ([`stats`]), measured, noted; who looks on ([`monitor`], [`feed`], [`history`]) |
+//! | `keeping` | what is known of stored data beside the keyspace: [`durable`], [`safe`], `catalogue`, [`carrier`] |
+//! | [`script`] | sources of scripts and functions, a worker's state of Lua |
+//! | [`engine`] | what all workers share; what a handler is ([`handler`]) and works with ([`context`]) |
+//! | `notices` | what clients are told unasked: [`notify`], messages, invalidations; what is noted of a command |
+//! | `access` | who a client is, and whether it may |
+//! | `upkeep` | following settings, [`eviction`], writes that are refused, the catalogue |
 //! | [`info`], [`metrics`] | figures as text: INFO, Prometheus |
 //! | the ground floor | checking a request and running it ([`executor`], `runner`), who waits ([`blocking`]) |
-//! | [`script`], [`program`], [`trigger`] | what runs commands inside of an operation ([`inner`]) |
 //! | `commands` | what each command does and answers |
+//! | [`program`], [`trigger`] | what runs commands inside of an operation ([`inner`]) |
+//! | `logic` | the commands of scripts, functions, programs and triggers |
+//! | [`background`] | what no command waits for |
 //!
-//! On the ground floor, beside: [`context`] is what a handler works with, [`handler`] leads from a command to its code,
-//! [`resource`] has keys as resources, [`forward`] requests that another server runs, [`carrier`] MIGRATE's way.
+//! On the ground floor, beside: [`resource`] has keys as resources, [`forward`] requests that another server runs.
 //!
 //! # A request's way
 //!
@@ -37,24 +43,24 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 pub mod acl;
+pub mod background;
 pub mod blocking;
-pub mod carrier;
 mod commands;
 pub mod config;
-pub mod context;
 pub mod engine;
 mod exchange;
 pub mod executor;
 mod formats;
 pub mod forward;
-pub mod handler;
 pub mod info;
 pub mod inner;
 mod keeping;
+mod logic;
 pub mod metrics;
+mod notices;
 mod observe;
-mod plan;
 pub mod program;
 pub mod reply;
 pub mod resource;
@@ -63,21 +69,46 @@ pub mod script;
 mod sessions;
 mod text;
 pub mod trigger;
+mod upkeep;
 
 /// The version of Redis whose commands and replies clients may count on: what HELLO and INFO call `redis_version`.
 pub const REDIS_VERSION: &str = "7.4.0";
 /// The version of Valkey whose behaviour is the model: what scripts find as `redis.VALKEY_VERSION`.
 pub const VALKEY_VERSION: &str = "9.1.2";
 
-pub use engine::{Engine, Setup};
+pub use engine::{Engine, Setup, context, handler};
+pub(crate) use engine::{job, plan};
 pub use error::{Error, ErrorCode};
 pub use exchange::{args, error, keys, requests, special, traits};
-pub use executor::{Executor, Host, Lent, Postponed};
+pub use executor::{Executor, Host, Lent};
 pub use formats::{hyperloglog, rdb};
 pub(crate) use keeping::catalogue;
-pub use keeping::{background, durable, eviction, safe};
-pub use observe::{behind, command_log, feed, histogram, history, hot, latency, monitor, notify, stats};
-pub use requests::Requests;
-pub use sessions::{clients, held, mailbox, pubsub, push, respb, session, tracking, transaction};
-pub(crate) use text::excerpt;
+pub use keeping::{carrier, durable, safe};
+pub use notices::notify;
+pub use observe::{behind, command_log, feed, histogram, history, hot, latency, monitor, stats};
+pub use requests::{Postponed, Requests};
+pub use sessions::{
+    asked, clients, forwards, held, mailbox, pubsub, push, respb, session, tracking, transaction, waits,
+};
 pub use text::{base64, calendar, extended, glob, near, number};
+pub(crate) use text::{excerpt, files};
+pub use upkeep::eviction;
+
+impl Engine {
+    /// An engine with all commands, without clients.
+    #[must_use]
+    pub fn new(setup: Setup) -> Self {
+        Self::with(setup, handlers(), (None, false))
+    }
+    /// An engine without keys: another server, or a cluster, runs what these ways say.
+    #[must_use]
+    pub fn forwarding(setup: Setup, ways: forwards::Ways, is_cluster: bool) -> Self {
+        let engine = Self::with(setup, handlers().forwarding(ways), (Some(ways), is_cluster));
+        engine.special.set(special::ELSEWHERE, true);
+        engine
+    }
+}
+
+fn handlers() -> handler::Handlers {
+    handler::Handlers::of(commands::LISTS.iter().copied().flatten().chain(logic::LISTS))
+}

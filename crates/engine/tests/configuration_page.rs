@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use weft_engine::config::directive::{Change, Directive, Effect, Kind};
+use weft_engine::config::directive::{Actor, Change, Directive, Kind};
 use weft_engine::config::table::DIRECTIVES;
 use weft_engine::config::table::about::{ABOUT, about};
 
@@ -129,12 +129,12 @@ fn what_acts_is_described_and_what_is_described_acts() {
         for (wanted, _) in *list {
             let directive = Directive::named(wanted).unwrap_or_else(|| panic!("there is no {wanted}"));
             assert_eq!(directive.name, *wanted, "an alias is described");
-            let acts = !matches!(directive.effect, Effect::Kept)
+            let acts = !matches!(directive.actor, Actor::Kept)
                 || matches!(directive.kind, Kind::Folder | Kind::Percentiles);
             assert!(acts, "{wanted} is described and does nothing");
         }
     }
-    for directive in DIRECTIVES.iter().filter(|directive| matches!(directive.effect, Effect::Server)) {
+    for directive in DIRECTIVES.iter().filter(|directive| matches!(directive.actor, Actor::Server)) {
         assert!(about(directive.name).is_some(), "{} acts and is not described", directive.name);
     }
 }

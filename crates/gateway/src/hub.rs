@@ -284,13 +284,13 @@ impl<'h> State<'h> {
         let engine = self.hub.engine.0;
         match parts.as_slice() {
             [b"message", channel, payload] => {
-                engine.pubsub.publish_to_channel(engine, Space::Global, channel, payload);
+                engine.pubsub.publish_to_channel(&engine.mailboxes, Space::Global, channel, payload);
             }
             [b"smessage", channel, payload] => {
-                engine.pubsub.publish_to_channel(engine, Space::Shard, channel, payload);
+                engine.pubsub.publish_to_channel(&engine.mailboxes, Space::Shard, channel, payload);
             }
             [b"pmessage", pattern, channel, payload] => {
-                engine.pubsub.publish_to_pattern(engine, pattern, channel, payload);
+                engine.pubsub.publish_to_pattern(&engine.mailboxes, pattern, channel, payload);
             }
             _ => {}
         }

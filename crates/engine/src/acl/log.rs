@@ -1,24 +1,15 @@
-//! Owns: ACL LOG: what was denied lately. Does not own: deciding it.
+//! Owns: ACL LOG: what was denied lately. Does not own: deciding and noting it
+//! (`crate::access`).
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Denied, Reason};
-use crate::args::Args;
-use crate::engine::{Engine, command_id};
-use crate::error::full_name;
-use crate::excerpt::cut;
-use crate::session::Session;
+use super::Reason;
 
 /// A denial that is like one within this time counts it up.
 const GROUPING_MS: u64 = 60_000;
 
 /// Entries that are compared with a new one.
 const GROUPING_ENTRIES: usize = 10;
-
-/// Bytes of an object, or of the name of a user that there is not, which an entry keeps: whoever may do nothing chooses
-/// them.
-const TEXT_BYTES_MAX: usize = 1024;
 
 /// Where a command was when it was denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +25,6 @@ pub enum LogPlace {
 }
 
 impl LogPlace {
-    /// Where the session's next command is.
-    #[must_use]
-    pub fn of(session: &Session) -> Self {
-        if session.in_multi() { Self::Multi } else { Self::TopLevel }
-    }
     /// Its name in ACL LOG.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -89,65 +75,22 @@ pub struct LogEntry {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(crate) struct Log {
     /// The newest first.
     entries: VecDeque<LogEntry>,
     next: u64,
 }
 
-impl Engine {
-    /// Notes a denial. `user`: whom AUTH named, where it is not the session's.
-    #[cold]
-    pub(crate) fn log_denied(
-        &self,
-        session: &Session,
-        args: &Args<'_>,
-        denied: Denied,
-        place: LogPlace,
-        (now_ms, user): (u64, Option<&[u8]>),
-    ) {
-        self.acl.denials[denied.reason as usize].fetch_add(1, Relaxed);
-        let max = self.acl.log_len_max.load(Relaxed);
-        let object = match (denied.reason, denied.index) {
-            (Reason::Auth, _) => args.bytes(0).into(),
-            (_, 0) => full_name(args.spec).into_bytes().into(),
-            (_, index) => cut(args.bytes(index), TEXT_BYTES_MAX),
-        };
-        // The line of the client names this command; that of one whose transaction runs names EXEC.
-        let is_queued = place == LogPlace::Multi && !session.in_multi();
-        let named = if is_queued { weft_protocol::table::by_name(b"EXEC") } else { Some(command_id(args)) };
-        if let Some(id) = named {
-            session.info.last_command.store(id.0, Relaxed);
-        }
-        let entry = LogEntry {
-            count: 1,
-            reason: denied.reason,
-            place,
-            object,
-            user: match user {
-                Some(name) => String::from_utf8_lossy(&cut(name, TEXT_BYTES_MAX)).into(),
-                None => session.user.name.clone(),
-            },
-            client: session.info.line(now_ms),
-            id: 0,
-            created_ms: now_ms,
-            updated_ms: now_ms,
-        };
-        self.acl.log.lock().add(entry, max);
-    }
-
+impl Log {
     /// The newest denials.
-    pub(crate) fn acl_log(&self, count: usize) -> Vec<LogEntry> {
-        self.acl.log.lock().entries.iter().take(count).cloned().collect()
+    pub(crate) fn newest(&self, count: usize) -> Vec<LogEntry> {
+        self.entries.iter().take(count).cloned().collect()
     }
     /// ACL LOG RESET.
-    pub(crate) fn reset_acl_log(&self) {
-        self.acl.log.lock().entries.clear();
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
     }
-}
-
-impl Log {
-    fn add(&mut self, entry: LogEntry, max: usize) {
+    pub(crate) fn add(&mut self, entry: LogEntry, max: usize) {
         let like = |other: &LogEntry| {
             (other.reason, other.place) == (entry.reason, entry.place)
                 && entry.updated_ms.abs_diff(other.updated_ms) <= GROUPING_MS

@@ -1,14 +1,13 @@
-//! Owns: users, what they may do, and who a client is. Does not own: when rights are asked for (the dispatcher does,
-//! when a command is queued and when it runs), the ACL commands.
+//! Owns: users and what they may do. Does not own: who a client is and asking for its rights (`crate::access`), the
+//! ACL commands.
 //!
 //! A [`User`] is never changed: ACL SETUSER puts a new one in its place and raises an epoch, which every request
 //! compares with its session's (one relaxed load), so that a change holds from a session's next request on. The
 //! number that a user got when its name was created tells a user that was deleted and made again from the old one.
 
 mod describe;
-mod file;
 mod log;
-mod rules;
+pub(crate) mod rules;
 mod selector;
 
 use parking_lot::{Mutex, RwLock};
@@ -17,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use weft_protocol::table::{COMMANDS, CommandId, CommandSpec};
+use weft_protocol::table::{COMMANDS, CommandId};
 
 pub use log::{LogEntry, LogPlace};
 pub use rules::RuleError;
@@ -25,19 +24,16 @@ pub(crate) use rules::{category, command};
 use selector::PlainRights;
 pub use selector::{Denied, Reason, Selector};
 
-use crate::args::{Args, Composed, Texts};
-use crate::engine::Engine;
-use crate::error::{Error, ErrorCode, full_name};
-use crate::mailbox::Kill;
-use crate::session::Session;
+use crate::args::Args;
+use crate::error::{ErrorCode, full_name};
 
 /// SHA-256 of a password.
-type Hash = [u8; 32];
+pub(crate) type Hash = [u8; 32];
 
 /// The name of the user that clients have before they authenticate.
 pub const DEFAULT_USER: &str = "default";
 
-fn hash(password: &[u8]) -> Hash {
+pub(crate) fn hash(password: &[u8]) -> Hash {
     Sha256::digest(password).into()
 }
 
@@ -54,19 +50,19 @@ pub struct User {
     pub name: Box<str>,
     /// Whether it may do everything, so that nothing need be checked.
     pub all: bool,
-    enabled: bool,
-    nopass: bool,
-    passwords: Vec<Hash>,
+    pub(crate) enabled: bool,
+    pub(crate) nopass: bool,
+    pub(crate) passwords: Vec<Hash>,
     /// The root first; a request must be allowed by one of them.
     selectors: Vec<Selector>,
     /// What the root allows, in a form that takes little time; nothing where it has none.
     plain: PlainRights,
-    serial: u64,
+    pub(crate) serial: u64,
 }
 
 impl User {
     /// A new user: switched off, without passwords and rights.
-    fn new(name: &str, all_channels: bool) -> Self {
+    pub(crate) fn new(name: &str, all_channels: bool) -> Self {
         Self {
             name: name.into(),
             all: false,
@@ -78,8 +74,12 @@ impl User {
             serial: 0,
         }
     }
+    /// The same with another number: what tells it from one of its name that there was before.
+    pub(crate) fn with_serial(self, serial: u64) -> Self {
+        Self { serial, ..self }
+    }
     /// The default user, as it is at the start: it may do everything and needs no password.
-    fn new_default() -> Self {
+    pub(crate) fn new_default() -> Self {
         let mut user = Self::new(DEFAULT_USER, true);
         for rule in ["on", "nopass", "~*", "&*", "+@all"] {
             user.apply(rule.as_bytes(), true).expect("these are rules");
@@ -94,7 +94,7 @@ impl User {
         &self.selectors[0]
     }
     /// Its rules are what they are to be: notes what follows from them.
-    fn note_rights(&mut self) {
+    pub(crate) fn note_rights(&mut self) {
         self.all = self.selectors.iter().any(Selector::allows_all);
         self.plain = self.root().plain().unwrap_or_default();
     }
@@ -110,11 +110,11 @@ impl User {
         self.nopass
     }
     /// Whether clients are this user without AUTH, if it is the default one.
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.nopass && self.enabled
     }
     /// Whether somebody who says this password may be this user. Takes the same time whichever password it is.
-    fn accepts(&self, password: &[u8]) -> bool {
+    pub(crate) fn accepts(&self, password: &[u8]) -> bool {
         let hash = hash(password);
         let known = self.passwords.iter().fold(false, |known, other| known | same(&hash, other));
         self.enabled && (self.nopass || known)
@@ -211,22 +211,22 @@ impl Denied {
 /// All users, and what was denied to them.
 #[derive(Debug)]
 pub struct Acl {
-    users: RwLock<BTreeMap<Box<str>, Arc<User>>>,
+    pub(crate) users: RwLock<BTreeMap<Box<str>, Arc<User>>>,
     /// Raised with every change of a user.
-    epoch: AtomicU64,
-    next_serial: AtomicU64,
+    pub(crate) epoch: AtomicU64,
+    pub(crate) next_serial: AtomicU64,
     /// Changes are made one at a time: each works on a copy of what it replaces.
-    changing: Mutex<()>,
-    log: Mutex<log::Log>,
+    pub(crate) changing: Mutex<()>,
+    pub(crate) log: Mutex<log::Log>,
     /// `acllog-max-len`.
     pub log_len_max: AtomicUsize,
     /// `acl-pubsub-default allchannels`: new users may use every channel.
     pub new_users_have_all_channels: AtomicBool,
     /// `aclfile`.
     pub file: Mutex<Option<PathBuf>>,
-    denials: [AtomicU64; 5],
+    pub(crate) denials: [AtomicU64; 5],
     /// Accepts nothing, and takes as long for it as a user does.
-    nobody: User,
+    pub(crate) nobody: User,
 }
 
 impl Default for Acl {
@@ -274,264 +274,5 @@ impl Acl {
     #[must_use]
     pub fn denials(&self, reason: Reason) -> u64 {
         self.denials[reason as usize].load(Relaxed)
-    }
-}
-
-impl Engine {
-    /// Who has this name and password; otherwise an entry in ACL LOG.
-    pub(crate) fn authenticate(
-        &self,
-        session: &mut Session,
-        name: &[u8],
-        password: &[u8],
-        (args, now_ms): (&Args<'_>, u64),
-    ) -> Result<(), Error> {
-        let user = self.acl.user(name);
-        // Who has no such user takes as long to say so as who has: one is asked all the same, who accepts nothing.
-        let accepts = user.as_deref().unwrap_or(&self.acl.nobody).accepts(password);
-        if let Some(user) = user.filter(|_| accepts) {
-            session.set_user(user);
-            return Ok(());
-        }
-        let denied = Denied { reason: Reason::Auth, index: 0 };
-        self.log_denied(session, args, denied, LogPlace::of(session), (now_ms, Some(name)));
-        Err(ErrorCode::WrongPass.into())
-    }
-
-    /// Who shows name and password with every request, as over HTTP: the session's user from now on. Without them it is
-    /// the default user, as at first.
-    pub fn sign_in(&self, session: &mut Session, who: Option<(&[u8], &[u8])>) -> Result<(), Error> {
-        session.acl_epoch = self.acl.epoch();
-        session.set_user(self.acl.default_user());
-        session.authenticated = !self.settings.auth_required.load(Relaxed);
-        let result = who.map_or(Ok(()), |(name, password)| {
-            let texts = Texts::default();
-            let args = Args::new(Self::sign_in_spec(), (&[], false, 0), (&[], &[], &texts));
-            self.authenticate(session, name, password, (&args, self.clock.now_ms()))
-        });
-        session.look();
-        result
-    }
-    /// Whether these would be taken now, as [`sign_in`](Self::sign_in) takes them. Nothing is noted in ACL LOG.
-    pub fn would_sign_in(&self, who: Option<(&[u8], &[u8])>) -> bool {
-        match who {
-            Some((name, password)) => self.acl.user(name).is_some_and(|user| user.accepts(password)),
-            None => !self.settings.auth_required.load(Relaxed),
-        }
-    }
-    /// The command that it stands for, in ACL LOG.
-    fn sign_in_spec() -> &'static CommandSpec {
-        weft_protocol::table::by_name(b"AUTH").expect("the table has it").spec()
-    }
-
-    /// The user that a client's certificate names: the session's from now on, if there is one that is switched on.
-    pub fn authenticate_by_certificate(&self, session: &mut Session, name: &[u8]) -> bool {
-        let user = self.acl.user(name).filter(|user| user.enabled);
-        let is_there = user.is_some();
-        if let Some(user) = user {
-            session.set_user(user);
-        }
-        is_there
-    }
-
-    /// The same, if users have changed since.
-    pub fn keep_user(&self, session: &mut Session) {
-        if session.acl_epoch != self.acl.epoch() {
-            self.refresh_user(session);
-        }
-    }
-
-    /// Whether the session's user, as it is by now, may run a command that has no keys. Nothing is noted in ACL LOG.
-    pub fn still_may(&self, session: &mut Session, name: &[u8]) -> bool {
-        self.keep_user(session);
-        let Some(id) = weft_protocol::table::by_name(name) else { return false };
-        let mut composed = Composed::default();
-        composed.push(name);
-        let args = composed.args(id.spec());
-        session.user.check(&args, session.db, self.keyspace.database_count()).is_ok()
-    }
-
-    /// Gives a session the user that its user's name stands for by now.
-    #[cold]
-    pub(crate) fn refresh_user(&self, session: &mut Session) {
-        session.acl_epoch = self.acl.epoch();
-        match self.acl.user(session.user.name.as_bytes()) {
-            Some(user) if user.serial == session.user.serial => {
-                let authenticated = session.authenticated;
-                session.set_user(user);
-                session.authenticated = authenticated;
-            }
-            // Deleted: the message that closes the client is on its way.
-            _ => {
-                let nobody = User { serial: session.user.serial, ..User::new(&session.user.name, false) };
-                session.set_user(Arc::new(nobody));
-                session.authenticated = false;
-            }
-        }
-    }
-
-    /// Whether the session's user may run a command now; what is denied is noted in ACL LOG.
-    pub(crate) fn check_acl(
-        &self,
-        session: &Session,
-        args: &Args<'_>,
-        place: LogPlace,
-        now_ms: u64,
-    ) -> Result<(), Error> {
-        if session.user.all {
-            return Ok(());
-        }
-        let count = self.keyspace.database_count();
-        let Err(denied) = session.user.check(args, session.next_db(), count) else { return Ok(()) };
-        self.log_denied(session, args, denied, place, (now_ms, None));
-        Err(Error::new(ErrorCode::NoPerm, denied.text(&session.user, args, false)))
-    }
-
-    /// The same when EXEC runs what was queued: rights may have changed since.
-    #[inline]
-    pub(crate) fn check_acl_again(
-        &self,
-        session: &mut Session,
-        args: &Args<'_>,
-        now_ms: u64,
-    ) -> Result<(), Error> {
-        if session.acl_epoch != self.acl.epoch() {
-            self.refresh_user(session);
-        }
-        if session.user.all {
-            return Ok(());
-        }
-        let Err(denied) = session.user.check(args, session.db, self.keyspace.database_count()) else {
-            return Ok(());
-        };
-        self.log_denied(session, args, denied, LogPlace::Multi, (now_ms, None));
-        let reason = match denied.reason {
-            Reason::Command => "no permission to execute the command or subcommand",
-            Reason::Key => "no permission to touch the specified keys",
-            Reason::Channel => "no permission to access one of the channels used as arguments",
-            Reason::Database | Reason::Auth => "no permission",
-        };
-        Err(Error::new(
-            ErrorCode::NoPerm,
-            format!(
-                "ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
-                 command is no longer allowed for the following reason: {reason}"
-            ),
-        ))
-    }
-
-    /// The same for a request that has waited, before it is run again.
-    pub(crate) fn check_acl_of_blocked(
-        &self,
-        session: &mut Session,
-        args: &Args<'_>,
-        now_ms: u64,
-    ) -> Result<(), Error> {
-        if session.acl_epoch != self.acl.epoch() {
-            self.refresh_user(session);
-        }
-        self.check_acl(session, args, LogPlace::TopLevel, now_ms)
-    }
-
-    /// Whether a session that has not authenticated must: not when the default user is open by now.
-    #[cold]
-    pub(crate) fn needs_auth(&self, session: &Session) -> bool {
-        self.settings.auth_required.load(Relaxed) || *session.user.name != *DEFAULT_USER
-    }
-
-    /// ACL SETUSER: a user gets these rules on top of those that it has, all or none of them.
-    pub fn set_user(&self, name: &[u8], rules: &[&[u8]]) -> Result<(), String> {
-        if rules::has_spaces(name) {
-            return Err("Usernames can't contain spaces or null characters".into());
-        }
-        let Ok(name) = std::str::from_utf8(name) else { return Err("Usernames must be UTF-8".into()) };
-        rules::check_count(rules)?;
-        let words = rules::merge(rules)
-            .map_err(|word| format!("Unmatched parenthesis in acl selector starting at '{word}'."))?;
-        let _changing = self.acl.changing.lock();
-        let old = self.acl.user(name.as_bytes());
-        let mut user = match &old {
-            Some(old) => User::clone(old),
-            None => self.new_user(name),
-        };
-        for word in &words {
-            user.apply(word, self.new_users_use_all_channels()).map_err(|error| {
-                let word = String::from_utf8_lossy(word);
-                format!("Error in ACL SETUSER modifier '{word}': {}", error.text())
-            })?;
-        }
-        user.check_size().map_err(|error| error.text().to_owned())?;
-        self.install(user);
-        Ok(())
-    }
-
-    /// A `user` line of a configuration file: the user has these rules and no others.
-    pub fn define_user(&self, name: &[u8], rules: &[&[u8]]) -> Result<(), String> {
-        if self.acl.user(name).is_some_and(|user| *user.name != *DEFAULT_USER) {
-            return Err("Duplicate user found. A user can only be defined once in config files".into());
-        }
-        let rules: Vec<&[u8]> = std::iter::once(&b"reset"[..]).chain(rules.iter().copied()).collect();
-        self.set_user(name, &rules)
-    }
-
-    /// `requirepass`: the default user's only password; none for no password at all.
-    pub fn set_default_password(&self, password: Option<&[u8]>) {
-        let _changing = self.acl.changing.lock();
-        let mut user = User::clone(&self.acl.default_user());
-        user.passwords = password.map(hash).into_iter().collect();
-        user.nopass = password.is_none();
-        self.install(user);
-    }
-
-    fn new_users_use_all_channels(&self) -> bool {
-        self.acl.new_users_have_all_channels.load(Relaxed)
-    }
-    fn new_user(&self, name: &str) -> User {
-        let serial = self.acl.next_serial.fetch_add(1, Relaxed);
-        User { serial, ..User::new(name, self.new_users_use_all_channels()) }
-    }
-
-    /// Puts a user in the place of what has its name.
-    fn install(&self, mut user: User) {
-        user.note_rights();
-        let user = Arc::new(user);
-        if *user.name == *DEFAULT_USER {
-            self.settings.auth_required.store(!user.is_open(), Relaxed);
-        }
-        self.acl.users.write().insert(user.name.clone(), Arc::clone(&user));
-        self.acl.epoch.fetch_add(1, Relaxed);
-        self.close_forbidden_subscribers(&user);
-    }
-
-    /// ACL DELUSER: says whether there was such a user. Its clients are closed.
-    pub(crate) fn delete_user(&self, name: &[u8]) -> bool {
-        let _changing = self.acl.changing.lock();
-        let Ok(name) = std::str::from_utf8(name) else { return false };
-        let removed = self.acl.users.write().remove(name);
-        self.acl.epoch.fetch_add(1, Relaxed);
-        removed.inspect(|user| self.close_clients_of(user)).is_some()
-    }
-
-    fn close_clients_of(&self, user: &User) {
-        for info in self.clients.all() {
-            let its = info.user.lock().serial == user.serial;
-            if its {
-                self.kill(&info, Kill::User);
-            }
-        }
-    }
-
-    /// Closes clients of a user that are subscribed to what it may not use any more.
-    fn close_forbidden_subscribers(&self, user: &User) {
-        if user.all || user.root().all_channels {
-            return;
-        }
-        for who in self.pubsub.subscribers_where(|name, is_pattern| !user.allows_channel(name, is_pattern)) {
-            if let Some(info) = self.clients.get(who.client)
-                && info.user.lock().serial == user.serial
-            {
-                self.kill(&info, Kill::User);
-            }
-        }
     }
 }

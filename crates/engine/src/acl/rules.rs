@@ -72,7 +72,7 @@ impl RuleError {
 
 impl User {
     /// Whether it has no more rules than a user may have.
-    pub(super) fn check_size(&self) -> Result<(), RuleError> {
+    pub(crate) fn check_size(&self) -> Result<(), RuleError> {
         let described = |selector: &Selector| {
             // With the words that each has: all keys or channels, databases, the first about commands.
             4 + selector.keys.len() + selector.channels.len() + selector.rules.len()
@@ -82,7 +82,7 @@ impl User {
     }
 
     /// Applies one rule. `all_channels`: what `acl-pubsub-default` says of new users.
-    pub(super) fn apply(&mut self, rule: &[u8], all_channels: bool) -> Result<(), RuleError> {
+    pub(crate) fn apply(&mut self, rule: &[u8], all_channels: bool) -> Result<(), RuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
         match rule {
             [] => {}
@@ -149,7 +149,7 @@ fn password(rule: &[u8]) -> Result<Hash, RuleError> {
 }
 
 /// Whether bytes hold what would break the text form of rules.
-pub(super) fn has_spaces(text: &[u8]) -> bool {
+pub(crate) fn has_spaces(text: &[u8]) -> bool {
     text.iter().any(|byte| byte.is_ascii_whitespace() || matches!(byte, 0 | 0x0b))
 }
 
@@ -322,7 +322,7 @@ fn databases(list: &[u8]) -> Result<std::collections::BTreeSet<u32>, RuleError> 
 }
 
 /// Whether a list has no more words than one may have, those of selectors counted.
-pub(super) fn check_count(words: &[&[u8]]) -> Result<(), String> {
+pub(crate) fn check_count(words: &[&[u8]]) -> Result<(), String> {
     let blanks = |word: &[u8]| word.iter().filter(|byte| **byte == b' ').count();
     if words.iter().map(|word| 1 + blanks(word)).sum::<usize>() > WORDS_MAX {
         return Err(format!("A list of ACL rules has at most {WORDS_MAX} words"));
@@ -332,7 +332,7 @@ pub(super) fn check_count(words: &[&[u8]]) -> Result<(), String> {
 
 /// Puts the words of a selector that is spread over several arguments together. An error is the word that opens one
 /// that is not closed.
-pub(super) fn merge(words: &[&[u8]]) -> Result<Vec<Vec<u8>>, String> {
+pub(crate) fn merge(words: &[&[u8]]) -> Result<Vec<Vec<u8>>, String> {
     let mut merged: Vec<Vec<u8>> = Vec::new();
     let mut open: Option<Vec<u8>> = None;
     let mut opened_at = 0;

@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use weft_protocol::table::{COMMANDS, CommandId, acl, flag, key_flag, policy};
 
-use crate::args::Args;
-use crate::engine::command_id;
+use crate::args::{Args, command_id};
 use crate::{glob, keys};
 
 /// Words of a set of commands.
@@ -78,7 +77,7 @@ pub struct Selector {
     pub(super) rules: Vec<String>,
     pub(super) all_keys: bool,
     pub(super) keys: Vec<KeyPattern>,
-    pub(super) all_channels: bool,
+    pub(crate) all_channels: bool,
     pub(super) channels: Vec<Box<[u8]>>,
     /// `None`: all of them.
     pub(super) dbs: Option<BTreeSet<u32>>,

@@ -1,5 +1,17 @@
-//! Owns: what each command does. One file for each group of the command table; each ends its head with a list that says
-//! under which locks its handlers run.
+//! Owns: what each command does. One folder for each family, one file for each group of the command table; each ends
+//! its head with a list that says under which locks its handlers run. A family uses those above it (`cargo xtask
+//! tidy`):
+//!
+//! | family | commands |
+//! |---|---|
+//! | `common` | none: what several have in common |
+//! | `strings` | GET, APPEND, INCR, BITCOUNT, LCS, PFADD and their like |
+//! | `keys` | of any type: DEL, EXPIRE, SCAN, DUMP, MIGRATE, SORT |
+//! | `lists`, `hashes`, `sets`, `sorted_sets`, `geo`, `streams` | of one type |
+//! | `clients` | of a client: HELLO, CLIENT, MULTI, SUBSCRIBE |
+//! | `server` | of the server: INFO, CONFIG, ACL, COMMAND, MEMORY, SLOWLOG, DEBUG |
+//!
+//! The commands of scripts, programs and triggers stand in `crate::logic`.
 //!
 //! # How a command is written
 //!
@@ -26,95 +38,39 @@
 //! it removes goes to `context.discard`; a key that it changed is told to `context.notify`, as Valkey names the event.
 //! Whoever waits for a key of a write command is served by the dispatcher.
 
-use crate::handler::Entry;
+use std::sync::LazyLock;
+use weft_protocol::table::CommandId;
 
-mod acl;
-mod bitfield;
-mod bitmap;
-mod client;
-mod collection;
-mod command;
-mod config;
-mod connection;
-mod debug;
-pub(crate) mod dump;
-pub(crate) mod expiry;
-mod front;
-mod generic;
-mod geo;
-mod hash;
-mod hash_expiry;
-pub(crate) mod help;
-mod hyperloglog;
-pub(crate) mod keyspace;
-mod lcs;
-pub(crate) mod list;
-mod logs;
-mod memory;
-mod migrate;
-mod named;
-pub(crate) mod number;
-mod object;
-pub(crate) mod program;
-mod pubsub;
-mod replication;
-mod script;
-mod server;
-mod set;
-mod sort;
-mod sorted_set;
-mod sorted_set_algebra;
-mod sorted_set_pop;
-pub(crate) mod sorted_set_range;
-mod standalone;
-mod stream;
-mod string;
-mod text;
-mod transaction;
-mod trigger;
-mod ttl;
+use crate::handler::{Entry, Handler, Handlers};
 
-/// All handlers.
-pub(crate) const LISTS: &[&[Entry]] = &[
-    acl::LIST,
-    bitfield::LIST,
-    bitmap::LIST,
-    client::LIST,
-    command::LIST,
-    config::LIST,
-    connection::LIST,
-    debug::LIST,
-    dump::LIST,
-    generic::LIST,
-    geo::LIST,
-    hash::LIST,
-    hash_expiry::LIST,
-    hyperloglog::LIST,
-    keyspace::LIST,
-    lcs::LIST,
-    list::LIST,
-    logs::LIST,
-    memory::LIST,
-    migrate::LIST,
-    number::LIST,
-    object::LIST,
-    program::LIST,
-    pubsub::LIST,
-    replication::LIST,
-    script::FUNCTIONS,
-    script::LIST,
-    server::LIST,
-    standalone::LIST,
-    set::LIST,
-    sort::LIST,
-    sorted_set::LIST,
-    sorted_set_algebra::LIST,
-    sorted_set_pop::LIST,
-    sorted_set_range::LIST,
-    stream::LIST,
-    string::LIST,
-    text::LIST,
-    transaction::LIST,
-    trigger::LIST,
-    ttl::LIST,
+pub(crate) mod clients;
+pub(crate) mod common;
+pub(crate) mod geo;
+pub(crate) mod hashes;
+pub(crate) mod keys;
+pub(crate) mod lists;
+pub(crate) mod server;
+pub(crate) mod sets;
+pub(crate) mod sorted_sets;
+pub(crate) mod streams;
+pub(crate) mod strings;
+
+/// The handlers, by family.
+pub(crate) const LISTS: &[&[&[Entry]]] = &[
+    clients::LISTS,
+    &[geo::LIST],
+    hashes::LISTS,
+    keys::LISTS,
+    &[lists::LIST],
+    server::LISTS,
+    sets::LISTS,
+    sorted_sets::LISTS,
+    &[streams::LIST],
+    strings::LISTS,
 ];
+
+/// The handler of one of these commands, without an engine.
+pub(crate) fn handler_of(id: CommandId) -> Option<Handler> {
+    static ALL: LazyLock<Handlers> = LazyLock::new(|| Handlers::of(LISTS.iter().copied().flatten()));
+    ALL.get(id)
+}

@@ -1,8 +1,14 @@
 //! Owns: what a directive is: its name, the kind of its value, whether it may change while the server runs, and what
 //! follows from it. Does not own: which there are (`super::table`), reading their values (`super::value`).
 
+use weft_lua::Budget;
+use weft_store::Keyspace;
+
+use super::Settings;
 use super::value::Value;
-use crate::engine::Engine;
+use super::web::Web;
+use crate::acl::Acl;
+use crate::special::Special;
 
 /// What a value must look like, and how it is shown.
 #[derive(Clone, Copy, Debug)]
@@ -82,12 +88,44 @@ pub enum Change {
     Protected,
 }
 
+/// What directives act on.
+pub struct Reach<'e> {
+    /// What hot paths read.
+    pub settings: &'e Settings,
+    /// Pages and names over HTTP.
+    pub web: &'e Web,
+    /// All keys.
+    pub keyspace: &'e Keyspace,
+    /// Users.
+    pub acl: &'e Acl,
+    /// What must be asked for before a request runs.
+    pub special: &'e Special,
+    /// Memory of scripts.
+    pub script_memory: &'e Budget,
+    /// What has to be looked at again.
+    pub then: &'e dyn Follow,
+}
+
+/// What others do when a setting of theirs has changed.
+pub trait Follow {
+    /// `requirepass`: the default user's only password; none for no password at all.
+    fn set_default_password(&self, password: Option<&[u8]>);
+    /// `appendonly`.
+    fn follow_appendonly(&self, wanted: bool);
+    /// Whether writes are refused while snapshots fail.
+    fn look_at_snapshots(&self);
+    /// Whether keyspace events are wanted.
+    fn look_at_events(&self);
+    /// How many keys clients may track.
+    fn trim_tracked(&self);
+}
+
 /// What follows from a new value.
-pub type Apply = fn(&Engine, &Value);
+pub type Apply = fn(&Reach<'_>, &Value);
 
 /// What follows from a directive.
 #[derive(Clone, Copy, Debug)]
-pub enum Effect {
+pub enum Actor {
     /// The engine acts on it.
     Engine(Apply),
     /// The server acts on it: when it starts, or when it is told of a change.
@@ -113,7 +151,7 @@ pub struct Directive {
     /// When it may change.
     pub change: Change,
     /// What follows.
-    pub effect: Effect,
+    pub actor: Actor,
     /// The only values that are served yet, if not all are, and why.
     pub only: Option<(&'static [&'static str], &'static str)>,
     /// CONFIG GET shows it to those who know its name only.
@@ -135,7 +173,7 @@ impl Directive {
             kind,
             default,
             change: Change::Always,
-            effect: Effect::Kept,
+            actor: Actor::Kept,
             only: None,
             hidden: false,
             secret: false,
@@ -151,13 +189,13 @@ impl Directive {
         Self { change: Change::Protected, ..self }
     }
     pub(super) const fn acts(self, apply: Apply) -> Self {
-        Self { effect: Effect::Engine(apply), ..self }
+        Self { actor: Actor::Engine(apply), ..self }
     }
     pub(super) const fn server(self) -> Self {
-        Self { effect: Effect::Server, ..self }
+        Self { actor: Actor::Server, ..self }
     }
     pub(super) const fn tls(self) -> Self {
-        Self { effect: Effect::Tls, ..self }
+        Self { actor: Actor::Tls, ..self }
     }
     pub(super) const fn only(self, values: &'static [&'static str], why: &'static str) -> Self {
         Self { only: Some((values, why)), ..self }

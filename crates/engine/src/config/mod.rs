@@ -11,7 +11,6 @@
 
 pub mod classes;
 pub mod directive;
-pub(crate) mod files;
 pub mod rewrite;
 pub mod settings;
 pub mod table;
@@ -22,8 +21,7 @@ use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::engine::Engine;
-use directive::{Change, Directive, Effect, Kind};
+use directive::{Actor, Change, Directive, Kind, Reach};
 pub use settings::{POLICIES, PROTECTED, Settings};
 use table::DIRECTIVES;
 use value::{Refusal, Value};
@@ -64,7 +62,7 @@ impl Values {
     }
 }
 
-/// What the server does when a directive of [`Effect::Server`] changes; its error is the client's.
+/// What the server does when a directive of [`Actor::Server`] changes; its error is the client's.
 pub type Hook = Box<dyn Fn(&Directive, &Value) -> Result<(), Refusal> + Send + Sync>;
 
 /// The configuration.
@@ -77,7 +75,7 @@ pub struct Config {
     tls_hook: OnceLock<TlsHook>,
 }
 
-/// What the server does when one of [`Effect::Tls`] changes, with all values as they are to be.
+/// What the server does when one of [`Actor::Tls`] changes, with all values as they are to be.
 pub type TlsHook = Box<dyn Fn(&Values) -> Result<(), Refusal> + Send + Sync>;
 
 /// Why CONFIG SET is refused.
@@ -110,25 +108,25 @@ impl Config {
     pub fn file(&self) -> Option<&PathBuf> {
         self.file.get()
     }
-    /// What the server does when a directive of [`Effect::Server`] changes. Once, at the start.
+    /// What the server does when a directive of [`Actor::Server`] changes. Once, at the start.
     pub fn set_hook(&self, hook: Hook) {
         let _ = self.hook.set(hook);
     }
-    /// What the server does when a directive of [`Effect::Tls`] changes. Once, at the start.
+    /// What the server does when a directive of [`Actor::Tls`] changes. Once, at the start.
     pub fn set_tls_hook(&self, hook: TlsHook) {
         let _ = self.tls_hook.set(hook);
     }
 }
 
-impl Engine {
+impl Config {
     /// Takes over values that were read at the start, and everything follows from them.
-    pub fn configure(&self, values: Values) {
+    pub(crate) fn take_over(&self, values: Values, reach: &Reach<'_>) {
         for (directive, value) in DIRECTIVES.iter().zip(&values.0) {
-            if let Effect::Engine(apply) = directive.effect {
-                apply(self, value);
+            if let Actor::Engine(apply) = directive.actor {
+                apply(reach, value);
             }
         }
-        *self.config.values.lock() = values;
+        *self.values.lock() = values;
     }
 
     /// CONFIG SET: all of them, or none. `protected`: whether this client may change what `enable-protected-configs`
@@ -136,8 +134,13 @@ impl Engine {
     ///
     /// # Errors
     /// The first that is refused.
-    pub fn set_config(&self, pairs: &[(&[u8], &[u8])], protected: bool) -> Result<(), SetError> {
-        let mut values = self.config.values.lock();
+    pub(crate) fn set(
+        &self,
+        pairs: &[(&[u8], &[u8])],
+        protected: bool,
+        reach: &Reach<'_>,
+    ) -> Result<(), SetError> {
+        let mut values = self.values.lock();
         let mut wanted: Vec<(usize, Value)> = Vec::with_capacity(pairs.len());
         let error = |name: &[u8], why| SetError { name: String::from_utf8_lossy(name).into_owned(), why };
         for (name, _) in pairs {
@@ -163,19 +166,24 @@ impl Engine {
             *new = value::parse(directive, &words, new)
                 .map_err(|why| error(&name.to_ascii_lowercase(), Some(why)))?;
         }
-        self.apply(&mut values, &wanted)
+        self.apply(&mut values, &wanted, reach)
     }
 
-    fn apply(&self, values: &mut Values, wanted: &[(usize, Value)]) -> Result<(), SetError> {
+    fn apply(
+        &self,
+        values: &mut Values,
+        wanted: &[(usize, Value)],
+        reach: &Reach<'_>,
+    ) -> Result<(), SetError> {
         let failed = wanted.iter().enumerate().find_map(|(done, (at, new))| {
-            let why = self.follow(&DIRECTIVES[*at], new).err()?;
+            let why = self.follow(&DIRECTIVES[*at], new, reach).err()?;
             Some((done, SetError { name: DIRECTIVES[*at].name.to_string(), why: Some(why) }))
         });
         let failed = failed.or_else(|| Some((wanted.len(), self.follow_tls(values, wanted).err()?)));
         if let Some((done, error)) = failed {
             for (at, _) in &wanted[..done] {
                 // What was in force a moment ago can be again.
-                let _ = self.follow(&DIRECTIVES[*at], &values.0[*at]);
+                let _ = self.follow(&DIRECTIVES[*at], &values.0[*at], reach);
             }
             return Err(error);
         }
@@ -187,8 +195,8 @@ impl Engine {
 
     /// Does what follows from those that the server takes together, if one of them changes.
     fn follow_tls(&self, values: &Values, wanted: &[(usize, Value)]) -> Result<(), SetError> {
-        let first = wanted.iter().find(|(at, _)| matches!(DIRECTIVES[*at].effect, Effect::Tls));
-        let (Some((first, _)), Some(hook)) = (first, self.config.tls_hook.get()) else { return Ok(()) };
+        let first = wanted.iter().find(|(at, _)| matches!(DIRECTIVES[*at].actor, Actor::Tls));
+        let (Some((first, _)), Some(hook)) = (first, self.tls_hook.get()) else { return Ok(()) };
         let mut wished = values.clone();
         for (at, new) in wanted {
             wished.0[*at] = new.clone();
@@ -198,15 +206,15 @@ impl Engine {
     }
 
     /// Does what follows from a value.
-    fn follow(&self, directive: &Directive, value: &Value) -> Result<(), Refusal> {
-        match directive.effect {
-            Effect::Engine(apply) => apply(self, value),
-            Effect::Server => {
-                if let Some(hook) = self.config.hook.get() {
+    fn follow(&self, directive: &Directive, value: &Value, reach: &Reach<'_>) -> Result<(), Refusal> {
+        match directive.actor {
+            Actor::Engine(apply) => apply(reach, value),
+            Actor::Server => {
+                if let Some(hook) = self.hook.get() {
                     hook(directive, value)?;
                 }
             }
-            Effect::Tls | Effect::Kept => {}
+            Actor::Tls | Actor::Kept => {}
         }
         if matches!(directive.kind, Kind::Folder) {
             let folder = PathBuf::from(value.str().into_owned());

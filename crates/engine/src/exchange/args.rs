@@ -7,7 +7,7 @@
 use std::cell::OnceCell;
 use std::ops::RangeInclusive;
 use weft_protocol::request::{ArgVisitor, unquote};
-use weft_protocol::table::CommandSpec;
+use weft_protocol::table::{self, CommandId, CommandSpec};
 use weft_protocol::{Arg, number};
 use weft_store::{Key, Keyspace};
 
@@ -466,6 +466,13 @@ impl Composed {
     pub fn args(&self, spec: &'static CommandSpec) -> Args<'_> {
         Args::new(spec, (&self.slots, true, 0), (&self.frame, b"", &self.texts))
     }
+}
+
+/// The id of the command that arguments are for.
+pub(crate) fn command_id(args: &Args<'_>) -> CommandId {
+    // `spec` points into the table, so its place there is its id.
+    let offset = std::ptr::from_ref(args.spec).addr() - table::COMMANDS.as_ptr().addr();
+    CommandId((offset / size_of::<CommandSpec>()) as u16)
 }
 
 #[cfg(test)]

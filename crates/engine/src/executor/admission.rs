@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::{CommandId, CommandSpec, flag, policy};
 
 use super::{Core, Tier};
-use crate::acl::LogPlace;
 use crate::args::Args;
 use crate::config::Settings;
 use crate::engine::Engine;
@@ -54,14 +53,14 @@ impl Core<'_> {
             return Err(ErrorCode::NoAuth.into());
         }
         if !session.user.all {
-            self.engine.check_acl(session, args, LogPlace::of(session), self.now_ms)?;
+            self.engine.check_acl(session, args, session.log_place(), self.now_ms)?;
         }
         let special = self.engine.special.bits();
         if special & (special::LOADING | special::REFUSING) != 0 {
             self.check_kept(special, handler, spec, session)?;
         }
         if special & special::BUSY != 0 && spec.flags & flag::ALLOW_BUSY == 0 {
-            return Err(self.engine.busy());
+            return Err(self.engine.scripts.busy_error());
         }
         // Any command makes room, as in Valkey: a limit that was lowered is kept also by who only reads.
         if special & special::LIMITED != 0

@@ -43,7 +43,7 @@ impl Core<'_> {
                 }
             }
             // It is refused before.
-            Tier::Busy => return Err(self.engine.busy()),
+            Tier::Busy => return Err(self.engine.scripts.busy_error()),
             Tier::World(world) => {
                 let mut guards = world.guards();
                 let outcome =

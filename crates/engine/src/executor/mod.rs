@@ -17,17 +17,17 @@ mod prefetch;
 mod stack;
 mod turns;
 
+pub use crate::job::{Door, Input, Job, Outcome};
 use admission::Verdict;
 pub(crate) use admission::check_arity;
 pub use attempt::Attempt;
 use prefetch::prefetch;
-pub use stack::{Door, Input, Job, Outcome};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_protocol::table::{CommandId, flag, policy};
 use weft_store::{Batch, Rng as _, Worker, World};
 
-use crate::args::{Args, OwnedArgs, Texts};
+use crate::args::{Args, Texts};
 use crate::blocking::{self, End};
 use crate::context::{Context, Hold, Local};
 use crate::engine::Engine;
@@ -35,7 +35,7 @@ use crate::error::{Error, ErrorCode};
 use crate::eviction::Eviction;
 use crate::handler::{Handler, Scope};
 use crate::reply::{Mark, Output, OutputPlace, ReplySink};
-use crate::requests::{BATCH_MAX, Requests, What};
+use crate::requests::{BATCH_MAX, Postponed, Requests, What};
 use crate::session::{ReplyMode, Session, Then, client_flag};
 use crate::stats::{WorkerStats, bump};
 use crate::{keys, resource, runner, special};
@@ -68,19 +68,6 @@ pub trait Host {
     fn postpone(&mut self, connection: u32, channel: u16, request: Postponed);
     /// A request has run and left something to do for the connection: `session.then` or `session.wait`.
     fn ran(&mut self, connection: u32, channel: u16);
-}
-
-/// A request that runs later.
-#[derive(Debug)]
-pub struct Postponed {
-    /// What it asks for.
-    pub what: What,
-    /// Its arguments.
-    pub args: OwnedArgs,
-    /// Not before; 0 for as soon as the session waits no more.
-    pub until_ms: u64,
-    /// It is a program that waits for its turn, which the host gives it.
-    pub turn: bool,
 }
 
 /// How a request went.
@@ -280,7 +267,7 @@ impl<'e> Executor<'e> {
     /// Lets go of the scripts of before the last SCRIPT FLUSH, which otherwise stay until this worker runs another one.
     pub fn forget_old_scripts(&mut self) {
         let scripts = &mut self.core.local.scripts;
-        if scripts.as_ref().is_some_and(|scripts| scripts.is_old(self.core.engine)) {
+        if scripts.as_ref().is_some_and(|scripts| scripts.is_old(&self.core.engine.scripts)) {
             *scripts = None;
         }
     }
@@ -543,7 +530,7 @@ impl Core<'_> {
         match (handler.scope, tier) {
             (scope, Tier::Busy) => {
                 if !stack::may_run_while_busy(scope, session) {
-                    return Err(self.engine.busy());
+                    return Err(self.engine.scripts.busy_error());
                 }
                 self.run_with(Hold::Nothing, handler, args, session, sink)
             }
@@ -654,7 +641,7 @@ impl Core<'_> {
         session.info.watched.store(0, Relaxed);
         self.engine.unsubscribe_all(session);
         self.engine.untrack(&session.info);
-        self.engine.end_monitor(session);
+        self.engine.monitors.leave(session, &self.engine.special);
     }
 }
 

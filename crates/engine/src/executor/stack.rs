@@ -1,6 +1,6 @@
 //! Owns: the stack on which a worker runs operations, so that one that takes too long can be left: what goes there,
-//! what comes back, what is kept meanwhile. Does not own: leaving (`crate::script::run` does so when a script's time is
-//! over), running a request (`super`).
+//! what comes back, what is kept meanwhile. Does not own: leaving (`crate::logic::script` does so when a script's time
+//! is over), running a request (`super`).
 //!
 //! An operation runs on a second executor of the worker, with its own place in the keyspace and its own recorder: it
 //! may keep its locks, or have the keyspace to itself, while the worker answers others. Those are told BUSY, and
@@ -13,119 +13,22 @@
 
 use parking_lot::Mutex;
 use std::sync::Arc;
-use weft_lua::fiber::{Fiber, Inside};
+use weft_lua::fiber::Fiber;
 
 use super::{Core, Host, Ran, Tier, check_arity};
-use crate::args::{Args, Composed, Texts};
+use crate::args::{Args, Texts};
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Scope};
+use crate::job::{Done, Door, Input, Job, Outcome};
 use crate::reply::{Output, OutputPlace, Protocol, ReplySink};
 use crate::requests::{Requests, What};
 use crate::script::Place;
-use crate::script::space::Space;
 use crate::session::{ReplyMode, Session, Then};
 
 /// Operations that go there together.
 const ASKED_MAX: usize = 16;
 /// Bytes of their arguments, before no further one goes along.
 const ASKED_BYTES_MAX: usize = 64 << 10;
-/// Bytes of arguments whose memory is kept.
-const KEPT_BYTES_MAX: usize = 8 << 10;
-
-/// Requests of one client that run there, one behind the other.
-#[derive(Debug)]
-pub struct Job {
-    asked: Vec<(What, Composed)>,
-    /// So many of them; the others are there for their memory.
-    count: usize,
-    session: Session,
-    output: Output,
-    /// The worker's state of Lua.
-    space: Option<Box<Space>>,
-    done: Arc<Mutex<Done>>,
-}
-
-/// How far the requests have come, also for who looks while one of them is left.
-#[derive(Debug, Default)]
-struct Done {
-    /// Those that have run.
-    ran: usize,
-    /// Their replies, as far as nobody has taken them.
-    output: Output,
-    /// Where the last one of those begins.
-    last: OutputPlace,
-    /// Nothing more is begun once the replies take more bytes.
-    bytes_max: usize,
-    /// Nothing more is begun.
-    stops: bool,
-    /// The last epoch in which they have told something: their replies wait until that is safe.
-    told_epoch: u64,
-    /// Nanoseconds that they were charged with.
-    charged_ns: u64,
-}
-
-impl Done {
-    fn is_over(&self) -> bool {
-        self.stops || self.output.len() > self.bytes_max
-    }
-}
-
-impl Job {
-    /// One that asks for nothing yet.
-    fn new(stand_in: Session) -> Box<Self> {
-        Box::new(Self {
-            asked: Vec::new(),
-            count: 0,
-            session: stand_in,
-            output: Output::default(),
-            space: None,
-            done: Arc::default(),
-        })
-    }
-    /// Asks for one more. Says how many bytes it has.
-    fn ask(&mut self, what: What, args: &Args<'_>) -> usize {
-        if self.asked.len() == self.count {
-            self.asked.push((what, Composed::default()));
-        }
-        let (place, words) = &mut self.asked[self.count];
-        *place = what;
-        args.rest(0).for_each(|word| words.push(word));
-        self.count += 1;
-        words.bytes()
-    }
-    /// Forgets what was asked, and keeps the memory that short requests take.
-    fn rest(&mut self) {
-        let bytes = self.asked.iter().map(|(_, words)| words.bytes()).sum::<usize>();
-        if bytes > KEPT_BYTES_MAX {
-            self.asked.truncate(1);
-        }
-        self.asked.iter_mut().for_each(|(_, words)| words.clear());
-        self.count = 0;
-    }
-}
-
-/// What goes in.
-#[derive(Debug)]
-pub enum Input {
-    /// A request.
-    Job(Box<Job>),
-    /// The one that was left goes on.
-    GoOn,
-    /// The executor ends.
-    End,
-}
-
-/// What comes out.
-#[derive(Debug)]
-pub enum Outcome {
-    /// The request has run.
-    Done(Box<Job>),
-    /// It takes its time.
-    Left,
-}
-
-/// From inside.
-pub type Door = Inside<Input, Outcome>;
 
 /// A worker's stack.
 #[derive(Debug, Default)]
@@ -207,7 +110,7 @@ impl super::Executor<'_> {
         session.hold_back();
         session.away = true;
         self.stack.left = Some((address.connection, address.channel));
-        engine.begin_busy();
+        engine.scripts.begin_busy(&engine.special);
         (ran + 1, last)
     }
     /// Takes the replies of what has run so far. Says how many there are, and where the last one begins.
@@ -250,7 +153,7 @@ impl super::Executor<'_> {
         let (connection, channel) = self.stack.left?;
         let Some(Outcome::Done(mut job)) = self.resume(Input::GoOn) else { return None };
         self.stack.left = None;
-        self.core.engine.end_busy();
+        self.core.engine.scripts.end_busy(&self.core.engine.special);
         self.disconnect_ended();
         match host.lend(connection, channel) {
             Some(lent) if lent.session.id() == job.session.id() => {

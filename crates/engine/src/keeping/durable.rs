@@ -7,13 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use crate::args::Args;
-use crate::blocking::{self, Blocked, Empty};
-use crate::context::Context;
-use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
-use crate::reply::ReplySink;
-use crate::special;
+use crate::waits::Blocked;
 
 /// Something that is to be done about what is kept.
 #[derive(Debug)]
@@ -54,30 +49,19 @@ pub enum Refuser {
     Snapshot,
 }
 
-/// What is answered then; Valkey's words.
-const SNAPSHOT_FAILED: &str = "Valkey is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may \
-     modify the data set are disabled, because this instance is configured to report errors during writes if RDB \
-     snapshotting fails (stop-writes-on-bgsave-error option). Please check the Valkey logs for details about the RDB \
-     error.";
-
 /// A client that waits for an order.
 #[derive(Debug)]
-pub struct Waiting(Arc<Blocked>);
+pub struct Waiting(pub(crate) Arc<Blocked>);
 
 /// Takes orders, without waiting for them; gives back one for which there is no room.
 pub type Take = Box<dyn Fn(Order) -> Result<(), Order> + Send + Sync>;
-
-/// How long what was told may not be on the disk before writes are held back.
-const UNSYNCED_MS_MAX: u64 = 2000;
-/// How long a write waits until it is looked at again whether it is still to be held back.
-const BEHIND_MS: u64 = 5;
 
 /// What is kept, as the engine knows it.
 #[derive(Default)]
 pub struct Durable {
     take: OnceLock<Take>,
     /// Why writes are refused, by [`Refuser`].
-    refusals: Mutex<[Option<Box<str>>; 2]>,
+    pub(crate) refusals: Mutex<[Option<Box<str>>; 2]>,
     farewell: Mutex<Farewell>,
     /// SHUTDOWN FORCE: the server stops though no snapshot can be made.
     is_forced: AtomicBool,
@@ -215,110 +199,5 @@ impl Durable {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let no_disk = || Error::err("Nothing is kept here: this engine has no disk");
         self.take.get().map(drop).ok_or_else(no_disk)
-    }
-}
-
-impl Engine {
-    /// From now on writes are refused, with these words; or not any more, for this reason.
-    pub fn refuse_writes(&self, by: Refuser, why: Option<&str>) {
-        let mut refusals = self.durable.refusals.lock();
-        refusals[by as usize] = why.map(Box::from);
-        self.special.set(special::REFUSING, refusals.iter().any(Option::is_some));
-    }
-    /// `stop-writes-on-bgsave-error`: writes are refused where snapshots are wanted and the last one failed.
-    pub fn look_at_snapshots(&self) {
-        let wanted = self.settings.stop_writes.load(Relaxed) && self.settings.has_save_points.load(Relaxed);
-        let refuses = wanted && self.durable.saves.has_failed.load(Relaxed);
-        self.refuse_writes(Refuser::Snapshot, refuses.then_some(SNAPSHOT_FAILED));
-    }
-    /// Whether writes are to be held back for a moment, since what was told is not on the disk for too long.
-    pub fn hold_writes_back(&self, hold: bool) {
-        if self.special.has(special::BEHIND) != hold {
-            self.special.set(special::BEHIND, hold);
-        }
-    }
-    /// Looks whether what was told is not on the disk for too long, or is too much: whoever keeps it may wait for the
-    /// disk just now.
-    pub fn look_at_log(&self, now_ms: u64) {
-        let since_ms = self.durable.unsynced_since_ms.load(Relaxed);
-        let is_late = since_ms != 0 && now_ms.saturating_sub(since_ms) > UNSYNCED_MS_MAX;
-        if is_late && !self.special.has(special::BEHIND) {
-            self.durable.log.syncs_late.fetch_add(1, Relaxed);
-        }
-        self.hold_writes_back(is_late || self.keyspace.is_behind());
-    }
-    /// What is kept is being loaded, or is there.
-    pub fn set_loading(&self, is_loading: bool) {
-        self.special.set(special::LOADING, is_loading);
-    }
-
-    /// CONFIG SET appendonly. At the start nobody takes orders yet: the server looks for itself.
-    pub(crate) fn follow_appendonly(&self, wanted: bool) {
-        if self.durable.check().is_ok() && self.durable.log.is_on.swap(wanted, Relaxed) != wanted {
-            // It is never refused: there is one for each change.
-            let _ = self.durable.order(Order::Log(wanted));
-        }
-    }
-
-    /// When the last snapshot was made, or the server started.
-    pub(crate) fn last_save_ms(&self) -> u64 {
-        match self.durable.saves.last_ms.load(Relaxed) {
-            0 => self.stats.started_ms,
-            at_ms => at_ms,
-        }
-    }
-
-    /// Why a write cannot run now.
-    pub(crate) fn refusal(&self) -> Option<Error> {
-        let refusals = self.durable.refusals.lock();
-        let why = refusals.iter().flatten().next()?;
-        Some(Error::new(ErrorCode::Misconfigured, why.to_string()))
-    }
-    /// What a client is told while what was kept is loaded.
-    pub(crate) fn loading_error(&self) -> Error {
-        let text =
-            format!("Weft is loading the dataset in memory: {:.0}% done", self.durable.loading.percent());
-        Error::new(ErrorCode::Loading, text)
-    }
-    /// Why nothing is served yet: what was kept is being loaded, so far.
-    #[must_use]
-    pub fn loading(&self) -> Option<Error> {
-        self.special.has(special::LOADING).then(|| self.loading_error())
-    }
-    /// When a request that was held back is looked at again.
-    #[must_use]
-    pub fn held_back_until_ms(&self, now_ms: u64) -> u64 {
-        let pause = self.pause.until_ms();
-        if pause <= now_ms && self.special.has(special::BEHIND) { now_ms + BEHIND_MS } else { pause }
-    }
-
-    /// Answers a client that waited for an order.
-    pub fn answer(&self, waiting: &Waiting, write: impl FnOnce(&mut ReplySink<'_>)) {
-        blocking::answer_with(self, &waiting.0, write);
-    }
-    /// Whether it waits no more.
-    #[must_use]
-    pub fn waits_no_more(&self, waiting: &Waiting) -> bool {
-        blocking::is_over(&waiting.0)
-    }
-}
-
-impl Context<'_, '_> {
-    /// Gives an order and waits until it is answered. One that is not taken is an error, and nothing waits.
-    pub(crate) fn await_order(
-        &mut self,
-        args: &Args<'_>,
-        ends: (u64, Empty),
-        order: impl FnOnce(Waiting) -> Order,
-    ) -> Result<(), Error> {
-        self.engine.durable.check()?;
-        self.block(&[], ends, args.to_owned_args())?;
-        let Some(wait) = &self.session.wait else { return Ok(()) };
-        let waiting = Waiting(wait.shared());
-        let blocked = Arc::clone(&waiting.0);
-        self.engine.durable.order(order(waiting)).or_else(|error| {
-            blocking::refuse(self.engine, &blocked, &error);
-            Ok(())
-        })
     }
 }

@@ -1,9 +1,8 @@
-//! Owns: what becomes of stored data beside commands: what is kept on disk as the engine knows it and when that is
-//! safe, what stands outside of databases, and what goes because its time or its room is over. Does not own: files of
-//! the log and snapshots, threads (the server's).
+//! Owns: what the engine knows of stored data beside the keyspace: what is kept on disk and when that is safe, what
+//! stands outside of databases in the form that it is used in, what MIGRATE sends. Does not own: acting on it
+//! (`crate::upkeep`), files of the log and snapshots, threads (the server's).
 
-pub mod background;
+pub mod carrier;
 pub(crate) mod catalogue;
 pub mod durable;
-pub mod eviction;
 pub mod safe;

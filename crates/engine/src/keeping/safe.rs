@@ -2,20 +2,16 @@
 //! Does not own: what makes it safe (a log), which replies wait for it ([`crate::reply::Output::hold`]), sending them.
 
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
-use crate::mailbox::Message;
-use crate::reply::{Output, OutputPlace};
-use crate::special;
 
 /// The last epoch that is safe; without somebody who makes epochs safe, all are.
 pub struct Safe {
-    epoch: AtomicU64,
+    pub(crate) epoch: AtomicU64,
     /// What waits for a later epoch than that waits in vain.
-    is_lost: AtomicBool,
+    pub(crate) is_lost: AtomicBool,
     waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -61,43 +57,5 @@ impl Safe {
         if let Some(waker) = self.waker.get() {
             waker();
         }
-    }
-}
-
-impl Engine {
-    /// Epochs up to this one are safe: what waits for them is sent.
-    pub fn set_safe(&self, epoch: u64) {
-        self.safe.epoch.store(epoch, Release);
-        self.post_all(|| Message::Safe);
-    }
-
-    /// Replies wait for what was told to be safe, or not any more.
-    pub fn set_held(&self, held: bool) {
-        self.safe.is_lost.store(false, Release);
-        self.special.set(special::HELD, held);
-        if !held {
-            self.set_safe(u64::MAX);
-        }
-    }
-    /// What was told and is not safe never will be: replies that wait for it become errors, and later ones do not wait.
-    pub fn lose_held(&self) {
-        // In this order: whoever is told has nothing held any more.
-        self.special.set(special::HELD, false);
-        self.safe.is_lost.store(true, Release);
-        self.post_all(|| Message::Safe);
-    }
-
-    /// What was written behind this place waits, if anything has been told that is not safe yet: who reads does not see
-    /// it before either (`strict-reads`). `own`: the last epoch that the writer has told something in. Says whether it
-    /// waits.
-    #[cold]
-    pub fn hold_output(&self, output: &mut Output, from: OutputPlace, own: u64) -> bool {
-        let strict = self.settings.strict_reads.load(Relaxed);
-        let epoch = if strict { self.keyspace.told_epoch() } else { own };
-        let waits = epoch > self.safe.epoch() && (output.end() != from || output.has_told());
-        if waits {
-            output.hold(from, epoch);
-        }
-        waits
     }
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weft_protocol::table::{COMMANDS, CommandId};
 
+pub use crate::asked::Form;
 use crate::command_log::LogKind;
 use crate::engine::Engine;
 use crate::error::full_name;
@@ -20,7 +21,7 @@ use crate::info;
 use fields::{FIELDS, Unit};
 use text::Kind::{Counter, Gauge, Histogram, Info, Summary};
 use text::Page;
-pub use text::{Form, OPENMETRICS, PROMETHEUS};
+pub use text::{OPENMETRICS, PROMETHEUS};
 
 /// What INFO tells, by the names of its fields.
 struct Fields<'i>(HashMap<&'i str, &'i str>);

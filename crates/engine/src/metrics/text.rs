@@ -11,14 +11,7 @@
 
 use std::fmt::{Display, Write as _};
 
-/// In which form it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// What Prometheus has always read.
-    Prometheus,
-    /// What it asks for first today.
-    OpenMetrics,
-}
+use crate::asked::Form;
 
 /// Their content types.
 pub const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";

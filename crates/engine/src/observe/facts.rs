@@ -4,6 +4,7 @@
 use parking_lot::{Mutex, RwLock};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _};
+use weft_lua::Level;
 
 /// What the server tells of itself.
 #[derive(Debug)]
@@ -41,6 +42,16 @@ impl Facts {
         if let Some(logger) = self.logger.get() {
             logger(line);
         }
+    }
+    /// A line of a script's own.
+    pub(crate) fn script_log(&self, level: Level, text: &[u8]) {
+        let level = match level {
+            Level::Debug => "debug",
+            Level::Verbose => "verbose",
+            Level::Notice => "notice",
+            Level::Warning => "warning",
+        };
+        self.log(&format!("script, {level}: {}", String::from_utf8_lossy(text)));
     }
 }
 

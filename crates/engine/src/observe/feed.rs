@@ -14,9 +14,8 @@ use std::sync::atomic::{
 
 use parking_lot::Mutex;
 
-use crate::engine::Engine;
-use crate::mailbox::Message;
-use crate::notify;
+use crate::config::classes;
+use crate::mailbox::{Mailboxes, Message};
 
 /// Events that are kept for those who come back.
 pub const EVENTS_MAX: usize = 16_384;
@@ -27,16 +26,16 @@ pub const LINGER_MS: u64 = 60_000;
 
 /// The kinds of events, as requests name them.
 pub const KINDS: [(&str, u32); 10] = [
-    ("generic", notify::GENERIC),
-    ("string", notify::STRING),
-    ("list", notify::LIST),
-    ("set", notify::SET),
-    ("hash", notify::HASH),
-    ("zset", notify::ZSET),
-    ("stream", notify::STREAM),
-    ("expired", notify::EXPIRED),
-    ("evicted", notify::EVICTED),
-    ("new", notify::NEW),
+    ("generic", classes::GENERIC),
+    ("string", classes::STRING),
+    ("list", classes::LIST),
+    ("set", classes::SET),
+    ("hash", classes::HASH),
+    ("zset", classes::ZSET),
+    ("stream", classes::STREAM),
+    ("expired", classes::EXPIRED),
+    ("evicted", classes::EVICTED),
+    ("new", classes::NEW),
 ];
 
 /// Something that has happened to a key.
@@ -127,7 +126,7 @@ impl Feed {
     /// The classes of events that are told for it.
     #[must_use]
     pub(crate) fn classes(&self) -> u32 {
-        if self.is_on.load(Relaxed) { notify::ALL | notify::NEW } else { 0 }
+        if self.is_on.load(Relaxed) { classes::ALL | classes::NEW } else { 0 }
     }
     /// The number that the next event will have.
     #[must_use]
@@ -155,52 +154,52 @@ impl Feed {
     }
 }
 
-impl Engine {
-    /// A client of a worker follows the events from now on.
-    pub fn join_feed(&self, worker: u16) {
-        let _switching = self.feed.switching.lock();
-        self.feed.followers[usize::from(worker)].count.fetch_add(1, Relaxed);
-        self.feed.idle_since_ms.store(0, Relaxed);
-        if !self.feed.is_on.swap(true, Relaxed) {
-            self.look_at_events();
+impl Feed {
+    /// A client of a worker follows the events from now on; `wanted` is called if nobody did before.
+    pub(crate) fn join(&self, worker: u16, wanted: impl FnOnce()) {
+        let _switching = self.switching.lock();
+        self.followers[usize::from(worker)].count.fetch_add(1, Relaxed);
+        self.idle_since_ms.store(0, Relaxed);
+        if !self.is_on.swap(true, Relaxed) {
+            wanted();
         }
     }
     /// It does not any more.
-    pub fn leave_feed(&self, worker: u16) {
-        let _switching = self.feed.switching.lock();
-        self.feed.followers[usize::from(worker)].count.fetch_sub(1, Relaxed);
-        if !self.feed.is_followed() {
-            self.feed.idle_since_ms.store(self.clock.now_ms().max(1), Relaxed);
+    pub(crate) fn leave(&self, worker: u16, now_ms: u64) {
+        let _switching = self.switching.lock();
+        self.followers[usize::from(worker)].count.fetch_sub(1, Relaxed);
+        if !self.is_followed() {
+            self.idle_since_ms.store(now_ms.max(1), Relaxed);
         }
     }
-    /// Ends the feed when nobody has followed it for long. Called now and then.
-    pub fn look_at_feed(&self, now_ms: u64) {
-        let is_idle = |feed: &Feed| {
-            let since_ms = feed.idle_since_ms.load(Relaxed);
+    /// Ends it when nobody has followed it for long; `unwanted` is called then, before what is kept is forgotten.
+    pub(crate) fn look(&self, now_ms: u64, unwanted: impl FnOnce()) {
+        let is_idle = || {
+            let since_ms = self.idle_since_ms.load(Relaxed);
             since_ms != 0 && now_ms >= since_ms + LINGER_MS
         };
-        if !is_idle(&self.feed) {
+        if !is_idle() {
             return;
         }
-        let _switching = self.feed.switching.lock();
-        if is_idle(&self.feed) {
-            self.feed.idle_since_ms.store(0, Relaxed);
-            self.feed.is_on.store(false, Relaxed);
-            self.look_at_events();
-            self.feed.kept.lock().forget();
+        let _switching = self.switching.lock();
+        if is_idle() {
+            self.idle_since_ms.store(0, Relaxed);
+            self.is_on.store(false, Relaxed);
+            unwanted();
+            self.kept.lock().forget();
         }
     }
     /// Something has happened to a key, whose shard is locked.
     #[cold]
-    pub(crate) fn tell_followers(&self, db: u8, class: u32, name: &str, key: &[u8]) {
+    pub(crate) fn tell(&self, mailboxes: &Mailboxes, db: u8, (class, name): (u32, &str), key: &[u8]) {
         {
-            let mut kept = self.feed.kept.lock();
+            let mut kept = self.kept.lock();
             let number = kept.next;
             kept.push(Event { number, db, class, name: name.into(), key: key.into() });
         }
-        for (followers, worker) in self.feed.followers.iter().zip(0..) {
+        for (followers, worker) in self.followers.iter().zip(0..) {
             if followers.count.load(Relaxed) > 0 && !followers.told.swap(true, AcqRel) {
-                self.mailbox(worker).send(Message::Events);
+                mailboxes.of(worker).send(Message::Events);
             }
         }
     }
@@ -211,7 +210,7 @@ mod tests {
     use super::*;
 
     fn event(key: &[u8], number: u64) -> Event {
-        Event { number, db: 0, class: notify::STRING, name: "set".into(), key: key.into() }
+        Event { number, db: 0, class: classes::STRING, name: "set".into(), key: key.into() }
     }
 
     #[test]

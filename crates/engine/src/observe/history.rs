@@ -10,12 +10,13 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
-use weft_store::Counter;
+use weft_store::{Counter, Keyspace};
 
 use super::process::{Cpu, Memory};
-use crate::engine::Engine;
+use crate::clients::Clients;
 use crate::histogram::Counts;
-use crate::mailbox::Message;
+use crate::mailbox::{Mailboxes, Message};
+use crate::stats::Stats;
 
 /// Rows that are kept.
 pub const ROWS_MAX: usize = 600;
@@ -70,6 +71,13 @@ pub struct History {
     watchers: AtomicUsize,
 }
 
+/// What a row is made of.
+pub(crate) struct Sources<'e> {
+    pub(crate) keyspace: &'e Keyspace,
+    pub(crate) stats: &'e Stats,
+    pub(crate) clients: &'e Clients,
+}
+
 impl Kept {
     fn push(&mut self, row: Row) {
         if self.rows.len() == ROWS_MAX {
@@ -119,25 +127,27 @@ fn json(row: &Row) -> String {
     text
 }
 
-impl Engine {
-    /// A second may have passed: its row is made. Called some ten times a second.
-    pub(crate) fn note_second(&self, now_ms: u64) {
-        if self.history.second.swap(now_ms / 1000, Relaxed) == now_ms / 1000 {
-            return;
-        }
-        self.note_hot(now_ms);
-        let now = self.totals(now_ms);
-        let mut kept = self.history.kept.lock();
+impl History {
+    /// Whether another second has begun than when this was asked last.
+    pub(crate) fn is_new_second(&self, now_ms: u64) -> bool {
+        self.second.swap(now_ms / 1000, Relaxed) != now_ms / 1000
+    }
+    /// A second has passed: its row is made, and those who look are told.
+    pub(crate) fn note_second(&self, from: &Sources<'_>, mailboxes: &Mailboxes, now_ms: u64) {
+        let now = from.totals(now_ms);
+        let mut kept = self.kept.lock();
         let before = kept.last.replace(now);
         let (Some(before), Some(now)) = (before, &kept.last) else { return };
-        let row = self.row(&before, now);
+        let row = from.row(&before, now);
         kept.push(row);
         drop(kept);
-        if self.history.watchers.load(Relaxed) > 0 {
-            self.post_all(|| Message::Figures);
+        if self.watchers.load(Relaxed) > 0 {
+            mailboxes.post_all(|| Message::Figures);
         }
     }
+}
 
+impl Sources<'_> {
     fn totals(&self, at_ms: u64) -> Totals {
         let total = |counter| self.keyspace.total(counter).max(0) as u64;
         let [bytes_in, bytes_out, ..] = self.stats.traffic();

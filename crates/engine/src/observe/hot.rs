@@ -17,10 +17,9 @@ use parking_lot::Mutex;
 
 use crate::acl::User;
 use crate::base64;
-use crate::engine::Engine;
-use crate::mailbox::Message;
+use crate::mailbox::{Mailboxes, Message};
 use crate::reply::{JsonForm, Output, Protocol, ReplySink, Wire};
-use crate::special;
+use crate::special::{self, Special};
 
 const SETS: usize = 64;
 const WAYS: usize = 8;
@@ -142,34 +141,33 @@ impl Hot {
     }
 }
 
-impl Engine {
+impl Hot {
     /// Somebody looks from now on.
-    pub fn join_hot(&self) {
-        let mut watch = self.hot.watch.lock();
+    pub(crate) fn join(&self, special: &Special, now_ms: u64) {
+        let mut watch = self.watch.lock();
         watch.watchers += 1;
         if watch.watchers == 1 {
-            *watch =
-                Watch { watchers: 1, last_ms: self.clock.now_ms(), count: watch.count, ..Watch::default() };
-            for table in &self.hot.tables {
+            *watch = Watch { watchers: 1, last_ms: now_ms, count: watch.count, ..Watch::default() };
+            for table in &self.tables {
                 *table.lock() = Table { ways: vec![Way::default(); SETS * WAYS], weight: 0.0 };
             }
-            self.special.set(special::SAMPLED, true);
+            special.set(special::SAMPLED, true);
         }
     }
     /// Somebody looks no more.
-    pub fn leave_hot(&self) {
-        let mut watch = self.hot.watch.lock();
+    pub(crate) fn leave(&self, special: &Special) {
+        let mut watch = self.watch.lock();
         watch.watchers -= 1;
         if watch.watchers == 0 {
-            self.special.set(special::SAMPLED, false);
-            self.hot.tables.iter().for_each(|table| *table.lock() = Table::default());
+            special.set(special::SAMPLED, false);
+            self.tables.iter().for_each(|table| *table.lock() = Table::default());
             watch.found = Arc::default();
         }
     }
 
     /// A second has passed: what was found is put together, and those who look are told.
-    pub(crate) fn note_hot(&self, now_ms: u64) {
-        let mut watch = self.hot.watch.lock();
+    pub(crate) fn note_second(&self, mailboxes: &Mailboxes, now_ms: u64) {
+        let mut watch = self.watch.lock();
         if watch.watchers == 0 {
             return;
         }
@@ -178,7 +176,7 @@ impl Engine {
         let seconds = watch.seconds.max(0.001);
         let mut all: HashMap<(u8, u64), (HotKey, f64)> = HashMap::new();
         let mut weight = 0.0;
-        for table in &self.hot.tables {
+        for table in &self.tables {
             let mut table = table.lock();
             weight += table.weight;
             for way in table.ways.iter().filter(|way| way.times > 0.0) {
@@ -201,7 +199,7 @@ impl Engine {
         watch.count += 1;
         watch.found = Arc::new(Found { requests_per_second: weight / seconds, keys });
         drop(watch);
-        self.post_all(|| Message::Figures);
+        mailboxes.post_all(|| Message::Figures);
     }
 }
 

@@ -1,5 +1,6 @@
-//! Owns: what is counted, measured and kept to be looked at, and who is told of it. Does not own: when it is counted
-//! (`crate::executor`), INFO and Prometheus, which show it (`crate::info`, `crate::metrics`).
+//! Owns: what is counted, measured and kept to be looked at, and who looks. Does not own: when it is counted
+//! (`crate::executor`), telling them (`crate::notices`), INFO and Prometheus, which show it (`crate::info`,
+//! `crate::metrics`).
 
 pub mod behind;
 pub mod command_log;
@@ -10,7 +11,5 @@ pub mod history;
 pub mod hot;
 pub mod latency;
 pub mod monitor;
-pub mod notify;
 pub(crate) mod process;
 pub mod stats;
-mod watchers;

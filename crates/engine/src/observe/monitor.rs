@@ -3,59 +3,53 @@
 use parking_lot::RwLock;
 use std::fmt::Write;
 use std::sync::Arc;
-use weft_protocol::table::flag;
 
 use crate::args::Args;
 use crate::command_log::{REDACTED, is_secret};
-use crate::engine::Engine;
-use crate::mailbox::{Message, Recipient};
+use crate::mailbox::{Mailboxes, Message, Recipient};
 use crate::push::Push;
 use crate::session::{Session, client_flag};
-use crate::special;
+use crate::special::{self, Special};
 
 /// Those who watch.
 #[derive(Debug, Default)]
 pub struct Monitors(RwLock<Vec<Recipient>>);
 
-impl Engine {
+impl Monitors {
     /// MONITOR.
-    pub(crate) fn begin_monitor(&self, session: &Session) {
+    pub(crate) fn join(&self, session: &Session, special: &Special) {
         if !session.info.has(client_flag::MONITOR) {
             session.info.set_flag(client_flag::MONITOR, true);
-            let mut list = self.monitors.0.write();
+            let mut list = self.0.write();
             list.push(session.info.recipient());
-            self.special.set(special::MONITORED, true);
+            special.set(special::MONITORED, true);
         }
     }
     /// RESET, and the end of a client.
-    pub(crate) fn end_monitor(&self, session: &Session) {
+    pub(crate) fn leave(&self, session: &Session, special: &Special) {
         if session.info.has(client_flag::MONITOR) {
             session.info.set_flag(client_flag::MONITOR, false);
-            let mut list = self.monitors.0.write();
+            let mut list = self.0.write();
             list.retain(|who| who.client != session.id());
-            self.special.set(special::MONITORED, !list.is_empty());
+            special.set(special::MONITORED, !list.is_empty());
         }
     }
-
-    /// Shows a command of a client that has run to those who watch: EXEC stands behind what it ran.
-    #[inline]
-    pub(crate) fn monitor(&self, session: &Session, args: &Args<'_>, now_ms: u64) {
-        if self.special.has(special::MONITORED) && args.spec.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0 {
-            self.show(session, args, now_ms, &origin(session));
-        }
-    }
-    /// Shows a command that a script runs.
-    pub fn monitor_script(&self, session: &Session, args: &Args<'_>, now_ms: u64) {
-        if self.special.has(special::MONITORED) && args.spec.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0 {
-            self.show(session, args, now_ms, "lua");
-        }
-    }
-
+    /// Shows a command to those who watch; `by` is what ran it, if its client did not send it.
     #[cold]
-    fn show(&self, session: &Session, args: &Args<'_>, now_ms: u64, origin: &str) {
-        let push = Arc::new(Push::Monitor(line(session.db, args, now_ms, origin).into()));
-        for &who in &*self.monitors.0.read() {
-            self.post(Message::Push(who, Arc::clone(&push)));
+    pub(crate) fn show(
+        &self,
+        mailboxes: &Mailboxes,
+        session: &Session,
+        args: &Args<'_>,
+        (now_ms, by): (u64, Option<&str>),
+    ) {
+        let line = match by {
+            Some(by) => line(session.db, args, now_ms, by),
+            None => line(session.db, args, now_ms, &origin(session)),
+        };
+        let push = Arc::new(Push::Monitor(line.into()));
+        for &who in &*self.0.read() {
+            mailboxes.post(Message::Push(who, Arc::clone(&push)));
         }
     }
 }

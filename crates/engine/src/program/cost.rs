@@ -10,8 +10,8 @@ use weft_store::{ObjectRef, ValueRef};
 
 use super::budget::STEP_NS;
 use crate::args::Args;
-use crate::commands::list::span;
-use crate::commands::sorted_set_range::{By, spanned};
+use crate::commands::lists::span;
+use crate::commands::sorted_sets::sorted_set_range::{By, spanned};
 use crate::context::Context;
 use crate::keys;
 

@@ -13,8 +13,9 @@ use super::expr::{Expr, Fault, Frame};
 use super::steps::{Over, Step, What};
 use super::value::Value;
 use crate::args::Composed;
+use crate::commands::handler_of;
 use crate::engine::Engine;
-use crate::handler::{Needs, Scope, handler_of};
+use crate::handler::{Needs, Scope};
 use crate::keys;
 
 /// The keys of a program.

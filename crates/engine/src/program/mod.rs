@@ -6,6 +6,7 @@
 //! | [`json`] | JSON texts as trees |
 //! | [`parse`] | from a tree to a program, and what is wrong with it and where |
 //! | [`steps`], [`expr`] | a program in the form that it runs in; the values of expressions |
+//! | [`members`] | which members of a trigger's event an expression reads |
 //! | [`functions`], `arithmetic`, `text` | the functions of expressions |
 //! | [`value`], `bytes`, `reply`, `params` | values, and where they come from and go |
 //! | [`keys`] | which keys a program will come to |
@@ -25,6 +26,7 @@ pub mod expr;
 pub mod functions;
 pub mod json;
 pub mod keys;
+pub mod members;
 mod params;
 pub mod parse;
 pub(crate) mod prepared;

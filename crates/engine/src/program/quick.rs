@@ -18,8 +18,9 @@ use super::expr::{Expr, Part};
 use super::short::Short;
 use super::steps::{Command, Step, What, each_expr};
 use crate::args::Args;
+use crate::commands::handler_of;
 use crate::error::full_name;
-use crate::handler::{Handler, Scope, handler_of};
+use crate::handler::{Handler, Scope};
 use crate::traits;
 
 /// Steps of a quick program: it ends before it would look at the clock.

@@ -1,6 +1,6 @@
 //! Owns: scripts and functions of users, as all workers share them: the sources that the server has been given, which
 //! of them run now, what they may take. Does not own: Lua (`weft_lua`), one worker's state of it ([`space`]), running a
-//! script ([`run`]), the commands (`crate::commands::script`).
+//! script and the commands (`crate::logic`).
 //!
 //! A source is kept once, each worker compiles it when it first runs it. What a worker has compiled stays good until
 //! the source is gone ([`Script::is_gone`]) or all are ([`Scripts::flushes`]).
@@ -8,8 +8,6 @@
 //! EVAL's sources come and go with each caller that writes its arguments into them: of those [`CACHED_MAX`] are kept,
 //! those that have run last. What SCRIPT LOAD has brought stays.
 
-pub mod convert;
-pub mod run;
 pub mod space;
 
 use parking_lot::Mutex;
@@ -19,10 +17,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use weft_lua::{Budget, sha1_hex, shebang};
 
-use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::reply::Captured;
-use crate::special;
+use crate::special::{self, Special};
 
 /// A source's name: its SHA-1 in lower-case digits.
 pub type Sha = [u8; 40];
@@ -309,27 +306,22 @@ impl Scripts {
 const UNKILLABLE: &str = "Sorry the script already executed write commands against the dataset. You can either wait the \
                           script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
 
-impl Engine {
+impl Scripts {
     /// Something takes its time on a worker: everybody is told so.
-    pub(crate) fn begin_busy(&self) {
-        let mut busy = self.scripts.busy.lock();
+    pub(crate) fn begin_busy(&self, special: &Special) {
+        let mut busy = self.busy.lock();
         *busy += 1;
-        self.special.set(special::BUSY, true);
+        special.set(special::BUSY, true);
     }
     /// It is over.
-    pub(crate) fn end_busy(&self) {
-        let mut busy = self.scripts.busy.lock();
+    pub(crate) fn end_busy(&self, special: &Special) {
+        let mut busy = self.busy.lock();
         *busy = busy.saturating_sub(1);
-        self.special.set(special::BUSY, *busy > 0);
-    }
-    /// Whether something takes its time.
-    #[must_use]
-    pub fn is_busy(&self) -> bool {
-        self.special.has(special::BUSY)
+        special.set(special::BUSY, *busy > 0);
     }
     /// What everybody is told meanwhile.
-    pub(crate) fn busy(&self) -> Error {
-        busy(self.scripts.running().is_none_or(|running| running.is_eval))
+    pub(crate) fn busy_error(&self) -> Error {
+        busy(self.running().is_none_or(|running| running.is_eval))
     }
 }
 

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_lua::{Called, Chunk, Frame, Host, Identity, Level, Registered, Verdict, Vm, shebang};
-use weft_store::Section;
 use weft_store::hash::KeyHasher;
+use weft_store::{Keyspace, Section};
 
-use super::{Script, Sha};
-use crate::engine::Engine;
+use super::{Script, Scripts, Sha};
 use crate::error::Error;
+use crate::observe::facts::Facts;
 
 /// Scripts that a worker has compiled and that are gone, before it looks for them. It holds their sources: where a new
 /// one is this large it looks at once.
@@ -78,15 +78,14 @@ const fn identity(insecure: bool) -> Identity {
 
 impl Space {
     /// A state without scripts.
-    pub fn new(engine: &Engine) -> Result<Box<Self>, Error> {
-        let insecure = engine.settings.lua_insecure.load(Relaxed);
-        let vm = Vm::new(Arc::clone(&engine.scripts.budget), &identity(insecure));
+    pub fn new(scripts: &Scripts, insecure: bool) -> Result<Box<Self>, Error> {
+        let vm = Vm::new(Arc::clone(&scripts.budget), &identity(insecure));
         let vm = vm.ok_or_else(|| Error::err("there is no memory for scripts"))?;
         let hasher = KeyHasher::from_entropy();
         Ok(Box::new(Self {
             vm,
             scripts: HashMap::with_hasher(hasher.clone()),
-            flushes: engine.scripts.flushes(),
+            flushes: scripts.flushes(),
             version: None,
             functions: HashMap::with_hasher(hasher),
             libraries: BTreeMap::new(),
@@ -94,8 +93,8 @@ impl Space {
     }
     /// Whether it is of the time before the last flush.
     #[must_use]
-    pub fn is_old(&self, engine: &Engine) -> bool {
-        self.flushes != engine.scripts.flushes()
+    pub fn is_old(&self, scripts: &Scripts) -> bool {
+        self.flushes != scripts.flushes()
     }
 
     /// Compiles a script that it has not, to see whether it can be.
@@ -130,8 +129,8 @@ impl Space {
     }
 
     /// Loads the libraries of the catalogue, if it has changed.
-    pub fn look(&mut self, engine: &Engine) {
-        let catalogue = engine.keyspace.catalogue();
+    pub(crate) fn look(&mut self, scripts: &Scripts, keyspace: &Keyspace, facts: &Facts) {
+        let catalogue = keyspace.catalogue();
         let version = catalogue.version(Section::Functions);
         if self.version == Some(version) {
             return;
@@ -142,7 +141,7 @@ impl Space {
         self.libraries.clear();
         for (name, code) in catalogue.entries(Section::Functions) {
             // What does not load any more, by other limits than those it was stored by, has no functions.
-            let functions = self.load(engine, &code).unwrap_or_default();
+            let functions = self.load(facts, &code).unwrap_or_default();
             let mut names = Vec::new();
             for function in functions {
                 let lower: Box<[u8]> = function.name.to_ascii_lowercase().into();
@@ -157,17 +156,14 @@ impl Space {
         }
         self.version = Some(version);
         let counts = [self.functions.len(), self.libraries.len()];
-        engine
-            .scripts
-            .function_counts
-            .iter()
-            .zip(counts)
-            .for_each(|(to, count)| to.store(count as u64, Relaxed));
+        for (to, count) in scripts.function_counts.iter().zip(counts) {
+            to.store(count as u64, Relaxed);
+        }
     }
     /// Runs a library's source, and gives what it registers.
-    pub fn load(&mut self, engine: &Engine, code: &[u8]) -> Result<Vec<Registered>, String> {
+    pub(crate) fn load(&mut self, facts: &Facts, code: &[u8]) -> Result<Vec<Registered>, String> {
         let library = shebang::library(code)?;
-        let mut host = Loading { engine, started: std::time::Instant::now() };
+        let mut host = Loading { facts, started: std::time::Instant::now() };
         self.vm.load_library(library.source, &mut host)
     }
     /// Gives functions back.
@@ -191,7 +187,7 @@ impl Space {
 
 /// What a library finds while it is loaded: nothing that it could call.
 struct Loading<'e> {
-    engine: &'e Engine,
+    facts: &'e Facts,
     started: std::time::Instant,
 }
 
@@ -210,7 +206,7 @@ impl Host for Loading<'_> {
         Verdict::GoOn
     }
     fn log(&mut self, level: Level, text: &[u8]) {
-        self.engine.script_log(level, text);
+        self.facts.script_log(level, text);
     }
     fn set_resp(&mut self, _: u8) {}
     fn may(&mut self, _: &[&[u8]]) -> Option<bool> {

@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::blocking::End;
 use crate::push::Push;
 use crate::reply::Output;
+use crate::waits::End;
 
 /// Where a logical client lives. A message also names the client's id, because the place may have a new owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -66,6 +66,42 @@ pub enum Kill {
     Output,
     /// The server behind this one sends nothing more of what it is subscribed to.
     Upstream,
+}
+
+/// The queues of all workers.
+#[derive(Debug)]
+pub struct Mailboxes(Box<[Mailbox]>);
+
+impl Mailboxes {
+    /// At least one.
+    pub(crate) fn new(workers: u16) -> Self {
+        Self((0..workers.max(1)).map(|_| Mailbox::default()).collect())
+    }
+    /// A worker's.
+    #[must_use]
+    pub fn of(&self, worker: u16) -> &Mailbox {
+        &self.0[usize::from(worker)]
+    }
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u16 {
+        self.0.len() as u16
+    }
+    /// Sends a message to whom it names.
+    pub fn post(&self, message: Message) {
+        let worker = match &message {
+            Message::Push(to, _)
+            | Message::Served(to, _)
+            | Message::Kill(to, _)
+            | Message::Unblock(to, _) => to.address.worker,
+            Message::Resume | Message::Safe | Message::Events | Message::Figures | Message::Stop => 0,
+        };
+        self.of(worker).send(message);
+    }
+    /// Sends a message of no client to every worker.
+    pub fn post_all(&self, message: fn() -> Message) {
+        self.0.iter().for_each(|mailbox| mailbox.send(message()));
+    }
 }
 
 /// One worker's queue.

@@ -1,7 +1,9 @@
 //! Owns: logical clients: what one is at and holds, all of them by id, what they listen to, and what is sent to them
 //! unasked, from worker to worker. Does not own: their connections, the commands that change this.
 
+pub mod asked;
 pub mod clients;
+pub mod forwards;
 pub mod held;
 pub mod mailbox;
 pub mod pubsub;
@@ -10,3 +12,4 @@ pub mod respb;
 pub mod session;
 pub mod tracking;
 pub mod transaction;
+pub mod waits;

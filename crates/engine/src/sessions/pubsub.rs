@@ -11,10 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_store::KeyHasher;
 
-use crate::context::Local;
-use crate::engine::Engine;
 use crate::glob;
-use crate::mailbox::{Message, Recipient};
+use crate::mailbox::{Mailboxes, Message, Recipient};
 use crate::push::Push;
 
 /// Parts of the table of channels.
@@ -35,19 +33,6 @@ pub(crate) struct PendingMessage {
     pub(crate) space: Space,
     pub(crate) channel: Box<[u8]>,
     pub(crate) payload: Box<[u8]>,
-}
-
-impl Engine {
-    /// Publishes what an operation had to say that stays, behind the events of what it did.
-    pub(crate) fn send_messages(&self, local: &mut Local) {
-        if local.messages.is_empty() {
-            return;
-        }
-        self.read_effects(&mut local.effects);
-        for PendingMessage { space, channel, payload } in local.messages.drain(..) {
-            self.pubsub.publish(self, space, &channel, &payload);
-        }
-    }
 }
 
 type Channels = HashMap<Box<[u8]>, Vec<Recipient>>;
@@ -136,20 +121,26 @@ impl PubSub {
     }
 
     /// Hands a message to all who are subscribed; returns how many get it, once for each subscription that matches.
-    pub fn publish(&self, engine: &Engine, space: Space, channel: &[u8], payload: &[u8]) -> usize {
+    pub fn publish(&self, mailboxes: &Mailboxes, space: Space, channel: &[u8], payload: &[u8]) -> usize {
         let mut part = self.part(channel).lock();
-        let mut receivers = Self::hand_over(engine, &mut part, (space, channel), payload);
+        let mut receivers = Self::hand_over(mailboxes, &mut part, (space, channel), payload);
         if space == Space::Global {
-            receivers += self.publish_to_patterns(engine, channel, payload);
+            receivers += self.publish_to_patterns(mailboxes, channel, payload);
         }
         receivers
     }
     /// The same to those of the channel alone: another server says by itself which patterns match.
-    pub fn publish_to_channel(&self, engine: &Engine, space: Space, channel: &[u8], payload: &[u8]) -> usize {
-        Self::hand_over(engine, &mut self.part(channel).lock(), (space, channel), payload)
+    pub fn publish_to_channel(
+        &self,
+        mailboxes: &Mailboxes,
+        space: Space,
+        channel: &[u8],
+        payload: &[u8],
+    ) -> usize {
+        Self::hand_over(mailboxes, &mut self.part(channel).lock(), (space, channel), payload)
     }
     fn hand_over(
-        engine: &Engine,
+        mailboxes: &Mailboxes,
         part: &mut Part,
         (space, channel): (Space, &[u8]),
         payload: &[u8],
@@ -160,7 +151,7 @@ impl PubSub {
             let push = Arc::new(Push::Message { kind, channel: channel.into(), payload: payload.into() });
             receivers += subscribers.len();
             for &who in subscribers {
-                engine.post(Message::Push(who, Arc::clone(&push)));
+                mailboxes.post(Message::Push(who, Arc::clone(&push)));
             }
         }
         receivers
@@ -177,7 +168,7 @@ impl PubSub {
         matching.sum::<usize>() + self.subscribers(space, channel)
     }
 
-    fn publish_to_patterns(&self, engine: &Engine, channel: &[u8], payload: &[u8]) -> usize {
+    fn publish_to_patterns(&self, mailboxes: &Mailboxes, channel: &[u8], payload: &[u8]) -> usize {
         let patterns = self.patterns.read();
         let mut receivers = 0;
         for (pattern, subscribers) in patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel)) {
@@ -188,7 +179,7 @@ impl PubSub {
             });
             receivers += subscribers.len();
             for &who in subscribers {
-                engine.post(Message::Push(who, Arc::clone(&push)));
+                mailboxes.post(Message::Push(who, Arc::clone(&push)));
             }
         }
         receivers
@@ -197,7 +188,7 @@ impl PubSub {
     /// A message for those who are subscribed to one pattern, which matches the channel.
     pub fn publish_to_pattern(
         &self,
-        engine: &Engine,
+        mailboxes: &Mailboxes,
         pattern: &[u8],
         channel: &[u8],
         payload: &[u8],
@@ -209,7 +200,7 @@ impl PubSub {
             channel: channel.into(),
             payload: payload.into(),
         });
-        subscribers.iter().for_each(|&who| engine.post(Message::Push(who, Arc::clone(&push))));
+        subscribers.iter().for_each(|&who| mailboxes.post(Message::Push(who, Arc::clone(&push))));
         subscribers.len()
     }
     /// Whether anybody is subscribed to a pattern.

@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use crate::acl::User;
-use crate::blocking::Wait;
+use crate::acl::{LogPlace, User};
+use crate::asked::Asked;
 use crate::held::Held;
 use crate::mailbox::{Address, Recipient};
 use crate::reply::{Protocol, Wire};
-use crate::resource::Asked;
 use crate::transaction::Transaction;
+use crate::waits::Wait;
 
 /// What a session does with its replies (CLIENT REPLY).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -421,6 +421,11 @@ impl Session {
     #[must_use]
     pub fn in_multi(&self) -> bool {
         self.transaction.as_ref().is_some_and(|transaction| transaction.open)
+    }
+    /// Where its next command is, for ACL LOG.
+    #[must_use]
+    pub fn log_place(&self) -> LogPlace {
+        if self.in_multi() { LogPlace::Multi } else { LogPlace::TopLevel }
     }
     /// The database that its next command runs in: in MULTI, after what is queued.
     #[must_use]

@@ -14,9 +14,10 @@ use std::sync::Arc;
 
 use super::Figures;
 use super::event::{self, member};
+use super::parse::TriggerParts;
 use crate::program::expr::Expr;
 use crate::program::json::Json;
-use crate::program::parse::{Problem, TriggerParts};
+use crate::program::parse::Problem;
 use crate::program::stored::{Programs, Stored};
 
 /// Which changes fire a trigger, as bits.

@@ -7,54 +7,8 @@ use weft_store::{Cause, Effect, Recorder, Told};
 use super::definition::kind;
 use super::index::Index;
 use crate::context::Context;
-use crate::program::expr::{Expr, Segment};
+pub use crate::program::members::{member, members_of};
 use crate::program::value::{Members, Value};
-
-/// Members of an event, as bits.
-pub mod member {
-    /// `kind`.
-    pub const KIND: u8 = 1;
-    /// `command`.
-    pub const COMMAND: u8 = 2;
-    /// `db`.
-    pub const DB: u8 = 4;
-    /// `key`.
-    pub const KEY: u8 = 8;
-    /// `type`, `length` and `value`: of the key as it is now.
-    pub const STATE: u8 = 16;
-    /// All of them.
-    pub const ALL: u8 = 31;
-    /// Bits by the names of the members.
-    pub(super) const NAMES: [(&str, u8); 7] = [
-        ("kind", KIND),
-        ("command", COMMAND),
-        ("db", DB),
-        ("key", KEY),
-        ("type", STATE),
-        ("length", STATE),
-        ("value", STATE),
-    ];
-}
-
-/// The [`member`]s of an event at the first place of the frame that an expression looks at.
-#[must_use]
-pub fn members_of(expr: &Expr) -> u8 {
-    let mut read = 0;
-    expr.each(&mut |expr| {
-        read |= match expr {
-            Expr::Var(0) => member::ALL,
-            Expr::Path(0, path) => match path.first() {
-                Some(Segment::Name(name)) => {
-                    let named = member::NAMES.iter().find(|(other, _)| other.as_bytes() == &**name);
-                    named.map_or(0, |(_, bit)| *bit)
-                }
-                _ => member::ALL,
-            },
-            _ => 0,
-        };
-    });
-    read
-}
 
 /// Bytes of a new value that an event carries; of a longer one it says the length alone.
 pub const VALUE_BYTES_MAX: usize = 64 << 10;

@@ -15,6 +15,7 @@ pub mod event;
 mod fire;
 pub mod index;
 mod outbox;
+mod parse;
 
 use parking_lot::RwLock;
 use std::ops::Deref;

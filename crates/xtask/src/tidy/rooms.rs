@@ -1,8 +1,9 @@
-//! The rooms of the engine: folders of `crates/engine/src` that build on each other in one order.
+//! The rooms of the engine: folders of `crates/engine/src` that build on each other in one order, and the families of
+//! commands, which do so inside of theirs.
 //!
-//! It owns that order, which modules have no folder yet, and which imports still go upwards. All three lists may only
-//! become better: a file outside of them, an import upwards that is not listed, and an entry that is no longer so, are
-//! findings.
+//! It owns these orders, which modules have no folder yet, and which imports still go upwards. All of these lists may
+//! only become better: a file outside of them, an import upwards that is not listed, and an entry that is no longer so,
+//! are findings.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,30 @@ use regex_lite::Regex;
 
 use super::{File, Finding};
 
-/// Where the engine is.
-const ENGINE: &str = "crates/engine/src/";
+/// A house: a folder of rooms.
+struct House {
+    /// Where it is.
+    folder: &'static str,
+    /// The file that is its map, without `.rs`.
+    map: &'static str,
+    /// What its rooms are called by, from anywhere in the crate.
+    path: &'static str,
+    /// The lowest first: each may use those before it.
+    rooms: &'static [Room],
+    /// Imports upwards that there still are: each makes a circle of the rooms between.
+    upwards: &'static [(&'static str, &'static str)],
+}
+
+const ENGINE: House =
+    House { folder: "crates/engine/src/", map: "lib", path: "crate", rooms: ROOMS, upwards: UPWARDS };
+
+const COMMANDS: House = House {
+    folder: "crates/engine/src/commands/",
+    map: "mod",
+    path: "crate::commands",
+    rooms: FAMILIES,
+    upwards: &[],
+};
 
 /// A room, and the modules of it that stand on the ground floor, outside of any folder of rooms.
 struct Room {
@@ -23,72 +46,66 @@ const fn room(name: &'static str, ground: &'static [&'static str]) -> Room {
     Room { name, ground }
 }
 
-/// The lowest first: each may use those before it.
 const ROOMS: &[Room] = &[
     room("text", &[]),
     room("exchange", &[]),
     room("reply", &[]),
+    room("acl", &[]),
     room("config", &[]),
     room("formats", &[]),
-    room("acl", &[]),
     room("sessions", &[]),
     room("observe", &[]),
     room("keeping", &[]),
-    room("engine", &["engine"]),
+    room("script", &[]),
+    room("engine", &[]),
+    room("notices", &[]),
+    room("access", &[]),
+    room("upkeep", &[]),
     room("info", &[]),
     room("metrics", &[]),
     room("dispatch", DISPATCH),
-    room("script", &[]),
+    room("commands", &[]),
     room("program", &[]),
     room("trigger", &[]),
-    room("commands", &[]),
+    room("logic", &[]),
+    room("background", &[]),
 ];
 
 /// The ground floor: checking a request, running it under its locks, and who waits.
-const DISPATCH: &[&str] = &[
-    "blocking", "carrier", "context", "executor", "forward", "handler", "inner", "plan", "resource", "runner",
+const DISPATCH: &[&str] = &["blocking", "executor", "forward", "inner", "resource", "runner"];
+
+const FAMILIES: &[Room] = &[
+    room("common", &[]),
+    room("strings", &[]),
+    room("keys", &[]),
+    room("lists", &[]),
+    room("hashes", &[]),
+    room("sets", &[]),
+    room("sorted_sets", &[]),
+    room("geo", &[]),
+    room("streams", &[]),
+    room("clients", &[]),
+    room("server", &[]),
 ];
 
-/// Imports upwards that there still are: each makes a circle of the rooms between.
-const UPWARDS: &[(&str, &str)] = &[
-    ("acl", "engine"),
-    ("acl", "sessions"),
-    ("config", "engine"),
-    ("dispatch", "commands"),
-    ("dispatch", "program"),
-    ("dispatch", "script"),
-    ("dispatch", "trigger"),
-    ("engine", "dispatch"),
-    ("engine", "program"),
-    ("engine", "script"),
-    ("engine", "trigger"),
-    ("keeping", "dispatch"),
-    ("keeping", "engine"),
-    ("keeping", "trigger"),
-    ("observe", "dispatch"),
-    ("observe", "engine"),
-    ("program", "commands"),
-    ("program", "trigger"),
-    ("sessions", "dispatch"),
-    ("sessions", "engine"),
-];
+/// Triggers fire inside of a command and run commands; what runs them stands among what a worker has, and what all
+/// share.
+const UPWARDS: &[(&str, &str)] = &[("dispatch", "trigger"), ("engine", "program"), ("engine", "trigger")];
 
 /// No import goes upwards, and every file is in a room.
 pub(super) fn rooms(files: &[File]) -> Vec<Finding> {
-    judge(files, ROOMS, UPWARDS)
+    [ENGINE, COMMANDS].iter().flat_map(|house| judge(files, house)).collect()
 }
 
-fn judge(files: &[File], rooms: &[Room], upwards: &[(&str, &str)]) -> Vec<Finding> {
-    let engine: Vec<(&File, &str)> = files
-        .iter()
-        .filter_map(|file| Some((file, file.path.strip_prefix(ENGINE)?.strip_suffix(".rs")?)))
-        .filter(|(_, path)| *path != "lib")
-        .collect();
-    let Some((first, _)) = engine.first() else { return Vec::new() };
+fn judge(files: &[File], house: &House) -> Vec<Finding> {
+    let rooms = house.rooms;
+    let inside = |file: &File| Some(file.path.strip_prefix(house.folder)?.strip_suffix(".rs")?.to_string());
+    let all: Vec<(&File, String)> = files.iter().filter_map(|file| Some((file, inside(file)?))).collect();
+    let (maps, all): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, path)| path == house.map);
+    let Some((first, _)) = all.first() else { return Vec::new() };
     let mut findings = Vec::new();
-    let root = files.iter().find(|file| file.path.strip_prefix(ENGINE) == Some("lib.rs"));
-    let mut places = places_at_root(rooms, root.map_or("", |file| &file.text));
-    for &(file, path) in &engine {
+    let mut places = places_at_map(rooms, maps.first().map_or("", |(file, _)| &file.text));
+    for (file, path) in &all {
         match place_of(rooms, path) {
             Some(place) => {
                 places.insert(path.split('/').next().unwrap_or(path).to_string(), place);
@@ -98,19 +115,23 @@ fn judge(files: &[File], rooms: &[Room], upwards: &[(&str, &str)]) -> Vec<Findin
     }
     for room in rooms {
         for module in room.ground {
-            if !engine.iter().any(|(_, path)| path.split('/').next() == Some(module)) {
+            if !all.iter().any(|(_, path)| path.split('/').next() == Some(module)) {
                 let message = format!("{module} is not on the ground floor: take it off tidy/rooms.rs");
                 findings.push(first.finding(0, message));
             }
         }
     }
+    let defined = shared_methods(&all, rooms);
     let mut seen = Vec::new();
-    for &(file, path) in &engine {
+    for (file, path) in &all {
         let Some(own) = place_of(rooms, path) else { continue };
-        for (line, name) in imports(&file.text) {
-            let Some(&other) = places.get(&name).filter(|&&other| other > own) else { continue };
+        let imported = imports(&file.text, house.path).into_iter();
+        let imported = imported.filter_map(|(line, name)| Some((line, *places.get(&name)?, name)));
+        let called = calls(&file.text).into_iter();
+        let called = called.filter_map(|(line, name)| Some((line, *defined.get(&name)?, name.1)));
+        for (line, other, name) in imported.chain(called).filter(|&(_, other, _)| other > own) {
             let pair = (rooms[own].name, rooms[other].name);
-            if upwards.contains(&pair) {
+            if house.upwards.contains(&pair) {
                 seen.push(pair);
             } else {
                 findings.push(file.finding(
@@ -120,7 +141,7 @@ fn judge(files: &[File], rooms: &[Room], upwards: &[(&str, &str)]) -> Vec<Findin
             }
         }
     }
-    for (from, to) in upwards.iter().filter(|pair| !seen.contains(pair)) {
+    for (from, to) in house.upwards.iter().filter(|pair| !seen.contains(pair)) {
         findings.push(first.finding(0, format!("{from} uses {to} no more: take it off tidy/rooms.rs")));
     }
     findings
@@ -132,12 +153,12 @@ fn place_of(rooms: &[Room], path: &str) -> Option<usize> {
     rooms.iter().position(|room| inside && room.name == first || room.ground.contains(&first))
 }
 
-/// The places of what the crate's root takes from rooms, by name: modules, which `crate::` has without their room, and
+/// The places of what a house's map takes from rooms, by name: modules, which `crate::` has without their room, and
 /// types.
-fn places_at_root(rooms: &[Room], root: &str) -> BTreeMap<String, usize> {
+fn places_at_map(rooms: &[Room], map: &str) -> BTreeMap<String, usize> {
     let path = Regex::new(r"(?s)\buse (\w+)::(?:(\w+)|\{([^}]*)\});").expect("the pattern is a constant");
     let mut places = BTreeMap::new();
-    for found in path.captures_iter(root) {
+    for found in path.captures_iter(map) {
         let Some(place) =
             rooms.iter().position(|room| room.name == &found[1] || room.ground.contains(&&found[1]))
         else {
@@ -149,10 +170,66 @@ fn places_at_root(rooms: &[Room], root: &str) -> BTreeMap<String, usize> {
     places
 }
 
-/// The names behind `crate::` in what is no comment and no test, each with its line.
-fn imports(text: &str) -> Vec<(usize, String)> {
-    let path = Regex::new(r"\bcrate::(\w+)").expect("the pattern is a constant");
-    let group = Regex::new(r"\bcrate::\{").expect("the pattern is a constant");
+/// What every room may have a part of: methods of these are called without an import.
+const SHARED: [&str; 2] = ["Engine", "Context"];
+
+/// The methods of what is shared, by type and name, with the place of the lowest room that has one of that name.
+fn shared_methods(all: &[(&File, String)], rooms: &[Room]) -> BTreeMap<(usize, String), usize> {
+    let method = Regex::new(r"\bfn (\w+)").expect("the pattern is a constant");
+    let mut defined = BTreeMap::new();
+    for (file, path) in all {
+        let Some(own) = place_of(rooms, path) else { continue };
+        for (_, line, of) in lines_of_shared(&file.text) {
+            let names = of.into_iter().flat_map(|of| method.captures_iter(line).map(move |name| (of, name)));
+            for (of, name) in names {
+                let place = defined.entry((of, name[1].to_string())).or_insert(own);
+                *place = own.min(*place);
+            }
+        }
+    }
+    defined
+}
+
+/// The calls of methods of what is shared, each with its line.
+fn calls(text: &str) -> Vec<(usize, (usize, String))> {
+    let call = Regex::new(r"\b(engine|context|self)\.(\w+)\(").expect("the pattern is a constant");
+    let mut found = Vec::new();
+    for (number, line, of) in lines_of_shared(text) {
+        found.extend(call.captures_iter(line).filter_map(|call| {
+            let of = match &call[1] {
+                "engine" => 0,
+                "context" => 1,
+                _ => of?,
+            };
+            Some((number, (of, call[2].to_string())))
+        }));
+    }
+    found
+}
+
+/// The lines that are no comment and no test, and of which of [`SHARED`] each is a part.
+fn lines_of_shared(text: &str) -> Vec<(usize, &str, Option<usize>)> {
+    let begin = Regex::new(r"^impl(?:<[^>]*>)? (\w+)").expect("the pattern is a constant");
+    let mut of = None;
+    let code = text.lines().enumerate().take_while(|(_, line)| *line != "#[cfg(test)]");
+    code.filter(|(_, line)| !line.trim_start().starts_with("//"))
+        .map(|(index, line)| {
+            if let Some(found) = begin.captures(line) {
+                of = SHARED.iter().position(|name| *name == &found[1]).filter(|_| !line.contains(" for "));
+            }
+            let part = of;
+            if line == "}" {
+                of = None;
+            }
+            (index + 1, line, part)
+        })
+        .collect()
+}
+
+/// The names behind a path in what is no comment and no test, each with its line.
+fn imports(text: &str, path: &str) -> Vec<(usize, String)> {
+    let group = Regex::new(&format!(r"\b{path}::\{{")).expect("paths are constants");
+    let path = Regex::new(&format!(r"\b{path}::(\w+)")).expect("paths are constants");
     let code: Vec<&str> = text
         .lines()
         .take_while(|line| *line != "#[cfg(test)]")
@@ -198,8 +275,10 @@ mod tests {
 
     const THREE: &[Room] = &[room("low", &[]), room("middle", &["door"]), room("high", &[])];
 
-    fn found(path: &str, text: &str, upwards: &[(&str, &str)]) -> Vec<String> {
-        let path = format!("{ENGINE}{path}");
+    const HOUSE: House = House { folder: "house/", map: "lib", path: "crate", rooms: THREE, upwards: &[] };
+
+    fn found(path: &str, text: &str, upwards: &'static [(&'static str, &'static str)]) -> Vec<String> {
+        let path = format!("house/{path}");
         let files: Vec<File> = [
             ("lib.rs", "pub use high::b;\npub use low::{\n    a,\n    c,\n};\npub use door::Door;\n"),
             ("low/a.rs", ""),
@@ -207,12 +286,12 @@ mod tests {
             ("high/mod.rs", ""),
             ("high/b.rs", ""),
         ]
-        .map(|(path, text)| file(&format!("{ENGINE}{path}"), text))
+        .map(|(path, text)| file(&format!("house/{path}"), text))
         .into_iter()
         .filter(|file| file.path != path)
         .chain([file(&path, text)])
         .collect();
-        judge(&files, THREE, upwards).into_iter().map(|finding| finding.message).collect()
+        judge(&files, &House { upwards, ..HOUSE }).into_iter().map(|finding| finding.message).collect()
     }
 
     #[test]
@@ -226,15 +305,52 @@ mod tests {
     }
 
     #[test]
+    fn a_call_upwards_of_what_is_shared_is_found() {
+        let low = |text: &str| {
+            let files = [
+                ("low/a.rs", text),
+                ("high/b.rs", "impl Engine {\n    pub fn high(&self) {\n    }\n}\nfn other() {}\n"),
+                ("door.rs", "impl<'b> Context<'_, 'b> {\n    fn middle(&self) {}\n}\n"),
+            ]
+            .map(|(path, text)| file(&format!("house/{path}"), text));
+            judge(&files, &HOUSE).into_iter().map(|finding| finding.message).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            low("fn x() { self.engine.high() }"),
+            ["low must not use high (high), which builds on it"]
+        );
+        assert_eq!(
+            low("fn x() { context.middle() }"),
+            ["low must not use middle (middle), which builds on it"]
+        );
+        assert_eq!(low("impl Engine {\n    fn x(&self) { self.high() }\n}").len(), 1);
+        assert!(low("impl Other {\n    fn x(&self) { self.high(); engine.other() }\n}").is_empty());
+    }
+
+    #[test]
     fn what_is_listed_is_let_pass_while_it_is_so() {
-        let upwards = [("low", "middle")];
-        assert!(found("low/a.rs", "use crate::door::X;", &upwards).is_empty());
-        assert_eq!(found("low/a.rs", "", &upwards), ["low uses middle no more: take it off tidy/rooms.rs"]);
+        const UPWARDS: &[(&str, &str)] = &[("low", "middle")];
+        assert!(found("low/a.rs", "use crate::door::X;", UPWARDS).is_empty());
+        assert_eq!(found("low/a.rs", "", UPWARDS), ["low uses middle no more: take it off tidy/rooms.rs"]);
+    }
+
+    #[test]
+    fn families_of_commands_are_judged_by_their_own_paths() {
+        let of = |text: &str| {
+            let files = ["keys/a.rs", "strings/b.rs"].map(|path| {
+                file(&format!("{}{path}", COMMANDS.folder), if path == "strings/b.rs" { text } else { "" })
+            });
+            judge(&files, &COMMANDS).into_iter().map(|finding| finding.message).collect::<Vec<_>>()
+        };
+        assert!(of("use crate::commands::strings::c;\nuse crate::keys;").is_empty());
+        let expected = ["strings must not use keys (keys), which builds on it"];
+        assert_eq!(of("use crate::commands::keys::a;"), expected);
+        assert_eq!(of("use crate::commands::{common::x, keys::a};"), expected);
     }
 
     #[test]
     fn a_file_without_a_room_is_found() {
         assert_eq!(found("window.rs", "", &[]), ["belongs to no room: tidy/rooms.rs has the list"]);
-        assert_eq!(judge(&[file(&format!("{ENGINE}low/a.rs"), "")], THREE, &[]).len(), 1, "door is gone");
+        assert_eq!(judge(&[file("house/low/a.rs", "")], &HOUSE).len(), 1, "door is gone");
     }
 }

@@ -148,7 +148,7 @@ fn every_line(files: &[File], signs: &[&str], broken: impl Fn(&str) -> Option<St
 }
 
 /// Where the engine may see a command's name: to print it.
-const NAME_FILES: &[&str] = &["exchange/args.rs", "exchange/error.rs", "commands/help.rs"];
+const NAME_FILES: &[&str] = &["exchange/args.rs", "exchange/error.rs", "commands/common/help.rs"];
 
 /// What the engine and the server do about some commands and not about others is data of the command table (`policy`),
 /// so that nothing else than a reply asks for a name.

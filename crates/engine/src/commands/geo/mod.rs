@@ -6,15 +6,15 @@ mod search;
 
 use weft_store::SortedSetRef;
 
-use super::sorted_set::{Options, add, read};
 use crate::args::Args;
+use crate::commands::sorted_sets::sorted_set::{Options, add, read};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
 use area::{Point, STORED, distance_m, point_of, score_of, text_of};
 
-pub(super) const LIST: &[Entry] = &[
+pub(crate) const LIST: &[Entry] = &[
     ("GEOADD", Scope::Keys, geoadd),
     ("GEOPOS", Scope::Keys, geopos),
     ("GEODIST", Scope::Keys, geodist),

@@ -6,7 +6,7 @@ use weft_store::{Object, ScoreRange, SortedSet, SortedSetMut, SortedSetRef};
 use super::area::{Hash, Point, Search, Shape, point_of};
 use super::{point, show_coordinate, show_distance, unit_m};
 use crate::args::Args;
-use crate::commands::sorted_set::read;
+use crate::commands::sorted_sets::sorted_set::read;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::notify;

@@ -104,7 +104,7 @@ pub(super) const LIST: &[Directive] = &[
     // Users.
     text("requirepass", "")
         .secret()
-        .acts(|e, v| e.set_default_password((!v.text.is_empty()).then_some(&*v.text))),
+        .acts(|e, v| e.then.set_default_password((!v.text.is_empty()).then_some(&*v.text))),
     text("aclfile", "").at_start().server(),
     int("acllog-max-len", (0, ANY), "128").acts(|e, v| e.acl.log_len_max.store(v.size(), Relaxed)),
     // The order of the words is the one that messages show; the second one is the default.

@@ -68,7 +68,7 @@ pub(super) const LIST: &[Directive] = &[
     // Snapshots.
     Directive::new("save", Kind::SavePoints, "").acts(|e, v| {
         e.settings.has_save_points.store(!v.text.is_empty(), Relaxed);
-        e.look_at_snapshots();
+        e.then.look_at_snapshots();
     }),
     Directive::new("dbfilename", Kind::Text("dbfilename"), "dump.weft").protected().server(),
     switch("rdbcompression", "yes"),
@@ -82,11 +82,11 @@ pub(super) const LIST: &[Directive] = &[
     int("loading-process-events-interval-bytes", (1024, INT), "2097152").hidden(),
     switch("stop-writes-on-bgsave-error", "yes").acts(|e, v| {
         e.settings.stop_writes.store(*v.text == *b"yes", Relaxed);
-        e.look_at_snapshots();
+        e.then.look_at_snapshots();
     }),
     word("sanitize-dump-payload", &["no", "yes", "clients"], "no"),
     // The append-only file.
-    switch("appendonly", "no").acts(|e, v| e.follow_appendonly(*v.text == *b"yes")),
+    switch("appendonly", "no").acts(|e, v| e.then.follow_appendonly(*v.text == *b"yes")),
     Directive::new("appendfilename", Kind::Text("appendfilename"), "appendonly.aof").at_start().server(),
     Directive::new("appenddirname", Kind::Text("appenddirname"), "appendonlydir").at_start().server(),
     word("appendfsync", &["everysec", "always", "no"], "everysec").acts(|e, v| {
@@ -112,6 +112,6 @@ pub(super) const LIST: &[Directive] = &[
         .hidden()
         .acts(|e, v| e.settings.lua_insecure.store(v.number != 0, Relaxed)),
     memory("script-memory-limit", (1 << 20, ANY), "268435456")
-        .acts(|e, v| e.scripts.budget.set_limit(v.number as usize)),
+        .acts(|e, v| e.script_memory.set_limit(v.number as usize)),
     switch("script-kill-undo", "no").acts(|e, v| e.settings.script_kill_undo.store(v.number != 0, Relaxed)),
 ];

@@ -4,9 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_store::{AccessMode, DATABASES_MAX};
 
 use super::{ANY, INT};
-use crate::config::directive::{Directive, Kind, int, memory, switch, word};
+use crate::config::directive::{Directive, Kind, Reach, int, memory, switch, word};
 use crate::config::settings::POLICIES;
-use crate::engine::Engine;
 use crate::special;
 
 /// What Valkey shows when a policy is unknown, in its order; the numbers in `Settings` follow [`POLICIES`].
@@ -33,8 +32,8 @@ macro_rules! bytes {
 }
 
 /// Accesses are remembered as the policy needs them: the time of the last one, or how often.
-fn set_access_mode(engine: &Engine) {
-    let settings = &engine.settings;
+fn set_access_mode(reach: &Reach<'_>) {
+    let settings = reach.settings;
     let mode = if settings.policy().is_lfu() {
         AccessMode::Lfu {
             log_factor: u8::try_from(settings.lfu_log_factor.load(Relaxed)).unwrap_or(u8::MAX),
@@ -43,8 +42,8 @@ fn set_access_mode(engine: &Engine) {
     } else {
         AccessMode::Lru
     };
-    if engine.keyspace.access_mode() != mode {
-        engine.keyspace.set_access_mode(mode);
+    if reach.keyspace.access_mode() != mode {
+        reach.keyspace.set_access_mode(mode);
     }
 }
 
@@ -92,11 +91,11 @@ pub(super) const LIST: &[Directive] = &[
     int("active-expire-effort", (1, 10), "1").acts(|e, v| e.settings.expire_effort.store(v.u32(), Relaxed)),
     Directive::new("notify-keyspace-events", Kind::Events, "").acts(|e, v| {
         e.settings.notify_flags.store(v.u32(), Relaxed);
-        e.look_at_events();
+        e.then.look_at_events();
     }),
     int("tracking-table-max-keys", (0, ANY), "1000000").acts(|e, v| {
         e.settings.tracking_keys_max.store(v.size(), Relaxed);
-        e.trim_tracked();
+        e.then.trim_tracked();
     }),
     switch("import-mode", "no").acts(|e, v| e.keyspace.set_importing(v.is_on())),
     // Sizes of values and of their compact encodings.

@@ -22,7 +22,7 @@ pub(super) const FORMS: [&str; 13] = [
 
 impl Parser {
     /// Reads an expression.
-    pub(super) fn expr(&mut self, place: &Place<'_>) -> Result<Expr, Problem> {
+    pub(crate) fn expr(&mut self, place: &Place<'_>) -> Result<Expr, Problem> {
         if self.expressions == EXPRESSIONS_MAX {
             return Err(
                 place.wrong(format!("expressions stand {EXPRESSIONS_MAX} deep in each other at most"))

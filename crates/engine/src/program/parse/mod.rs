@@ -7,19 +7,17 @@
 
 mod expr;
 mod steps;
-mod trigger;
 
 pub(super) use steps::is_code;
-pub(crate) use trigger::TriggerParts;
 
 use super::budget::Limits;
 use super::expr::Expr;
 use super::json::Json;
 use super::keys::Keys;
+use super::members::members_of;
 use super::quick;
 use super::steps::{Param, ParamKind, Program, direct, each_expr};
 use super::value::Value;
-use crate::trigger::event::members_of;
 
 /// Bytes of a program.
 pub const PROGRAM_BYTES_MAX: usize = 1 << 20;
@@ -51,10 +49,10 @@ impl std::fmt::Display for Problem {
 
 /// A place in a document.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'d> {
+pub(crate) struct Place<'d> {
     parent: Option<&'d Place<'d>>,
     step: Step<'d>,
-    pub(super) json: &'d Json,
+    pub(crate) json: &'d Json,
 }
 
 #[derive(Clone, Copy)]
@@ -64,7 +62,7 @@ enum Step<'d> {
 }
 
 impl<'d> Place<'d> {
-    const fn root(json: &'d Json) -> Self {
+    pub(crate) const fn root(json: &'d Json) -> Self {
         Self { parent: None, step: Step::Element(0), json }
     }
     /// A JSON pointer to it.
@@ -77,15 +75,15 @@ impl<'d> Place<'d> {
         }
     }
     /// Something is wrong here.
-    pub(super) fn wrong(&self, text: impl Into<String>) -> Problem {
+    pub(crate) fn wrong(&self, text: impl Into<String>) -> Problem {
         Problem { at: self.pointer(), text: text.into() }
     }
     /// Something else was expected here.
-    fn expected(&self, what: &str) -> Problem {
+    pub(crate) fn expected(&self, what: &str) -> Problem {
         self.wrong(format!("expected {what}, met {}", self.json.kind()))
     }
     /// A member of an object.
-    fn member(&'d self, name: &'d str) -> Option<Place<'d>> {
+    pub(crate) fn member(&'d self, name: &'d str) -> Option<Place<'d>> {
         let json = self.json.get(name)?;
         Some(Place { parent: Some(self), step: Step::Member(name), json })
     }
@@ -95,17 +93,20 @@ impl<'d> Place<'d> {
             (name.as_str(), Place { parent: Some(self), step: Step::Member(name), json })
         }))
     }
-    fn elements(&'d self, what: &str) -> Result<impl ExactSizeIterator<Item = Place<'d>>, Problem> {
+    pub(crate) fn elements(
+        &'d self,
+        what: &str,
+    ) -> Result<impl ExactSizeIterator<Item = Place<'d>>, Problem> {
         let Json::List(list) = self.json else { return Err(self.expected(what)) };
         let place = move |(at, json)| Place { parent: Some(self), step: Step::Element(at), json };
         Ok(list.iter().enumerate().map(place))
     }
-    fn text(&self, what: &str) -> Result<&'d str, Problem> {
+    pub(crate) fn text(&self, what: &str) -> Result<&'d str, Problem> {
         let Json::Text(text) = self.json else { return Err(self.expected(what)) };
         Ok(text)
     }
     /// That an object has no members but these.
-    fn only(&'d self, names: &[&str]) -> Result<(), Problem> {
+    pub(crate) fn only(&'d self, names: &[&str]) -> Result<(), Problem> {
         for (name, place) in self.members("an object")? {
             if !names.contains(&name) {
                 return Err(place.wrong(format!("unknown member; expected one of {}", names.join(", "))));
@@ -117,10 +118,10 @@ impl<'d> Place<'d> {
 
 /// Reads programs.
 #[derive(Debug, Default)]
-pub(super) struct Parser {
+pub(crate) struct Parser {
     /// Names that are seen, with their places; the last one of a name counts.
     names: Vec<Name>,
-    slots: usize,
+    pub(crate) slots: usize,
     loops: usize,
     blocks: usize,
     expressions: usize,
@@ -240,7 +241,7 @@ impl Parser {
     }
 
     /// A new name with a place of its own.
-    fn give(&mut self, name: &str, fixed: bool, place: &Place<'_>) -> Result<usize, Problem> {
+    pub(crate) fn give(&mut self, name: &str, fixed: bool, place: &Place<'_>) -> Result<usize, Problem> {
         check_name(name, place)?;
         let slot = self.slots;
         if slot == NAMES_MAX {

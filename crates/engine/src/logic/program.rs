@@ -1,0 +1,252 @@
+//! Owns: PROGRAM. Does not own: programs (`crate::program`).
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_store::{Section, wants};
+
+use super::named::{self, listed, next_version};
+use crate::acl::LogPlace;
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::{Error, ErrorCode};
+use crate::handler::{Entry, Scope};
+use crate::inner::Inner;
+use crate::program::budget::Limits;
+use crate::program::keys::Keys;
+use crate::program::prepared::{By, Which, unknown};
+use crate::program::stored::{PROGRAMS_MAX, Stored};
+use crate::program::value::Value;
+use crate::program::{Problem, Program};
+use crate::reply::ReplySink;
+
+pub(super) const LIST: &[Entry] = &[
+    ("PROGRAM SET", Scope::World, set),
+    ("PROGRAM GET", Scope::None, get),
+    ("PROGRAM DEL", Scope::World, del),
+    ("PROGRAM LIST", Scope::None, list),
+    (
+        "PROGRAM RUN",
+        Scope::Brief(|engine, local, args, open| local.programs.needs(engine, By::Name, args, open)),
+        run,
+    ),
+    (
+        "PROGRAM EVAL",
+        Scope::Brief(|engine, local, args, open| local.programs.needs(engine, By::Text, args, open)),
+        eval,
+    ),
+    (
+        "PROGRAM DRYRUN",
+        Scope::Brief(|engine, local, args, open| local.programs.needs(engine, By::Either, args, open)),
+        dry_run,
+    ),
+    ("PROGRAM EXPLAIN", Scope::None, explain),
+    ("PROGRAM STATS", Scope::None, stats),
+    ("PROGRAM HELP", Scope::None, crate::commands::common::help::help),
+];
+
+/// Percentiles that STATS tells.
+const PERCENTILES: [(&str, f64); 3] = [("p50-us", 50.0), ("p99-us", 99.0), ("p999-us", 99.9)];
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::err(format!("program {problem}"))
+    }
+}
+
+fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let (name, text) = (args.bytes(2), args.bytes(3));
+    let programs = &context.engine.programs;
+    let present = programs.get(name).map_or(0, |stored| stored.version);
+    let version = next_version(args, "program", present, (programs.len(), PROGRAMS_MAX))?;
+    let stored = Stored::new(version, &context.session.user.name, text)?;
+    context.set_entry(Section::Programs, name, Some(&stored.entry()))?;
+    programs.put([(name.into(), Some(stored))]);
+    sink.int(version as i64);
+    Ok(())
+}
+
+fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let Some(stored) = context.engine.programs.get(args.bytes(2)) else {
+        sink.null();
+        return Ok(());
+    };
+    sink.map(4);
+    sink.bulk(b"name");
+    sink.bulk(args.bytes(2));
+    sink.bulk(b"version");
+    sink.int(stored.version as i64);
+    sink.bulk(b"owner");
+    sink.bulk(stored.owner.as_bytes());
+    sink.bulk(b"program");
+    sink.bulk(&stored.text);
+    Ok(())
+}
+
+fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    named::del(context, args, sink, Section::Programs, |engine, names| {
+        engine.programs.put(names.into_iter().map(|name| (name, None)));
+    })
+}
+
+fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let listed = listed(args)?;
+    let mut all = context.engine.programs.all();
+    all.retain(|(name, _)| listed(name));
+    sink.array(all.len());
+    for (name, stored) in &all {
+        sink.map(6);
+        sink.bulk(b"name");
+        sink.bulk(name);
+        sink.bulk(b"version");
+        sink.int(stored.version as i64);
+        sink.bulk(b"owner");
+        sink.bulk(stored.owner.as_bytes());
+        sink.bulk(b"description");
+        sink.bulk(stored.program.description.as_bytes());
+        sink.bulk(b"params");
+        answer_params(&stored.program, sink);
+        sink.bulk(b"writes");
+        sink.bool(stored.program.writes);
+    }
+    Ok(())
+}
+
+fn answer_params(program: &Program, sink: &mut ReplySink<'_>) {
+    sink.array(program.params.len());
+    for param in &program.params {
+        let default = if param.default.is_some() { "?" } else { "" };
+        sink.bulk(format!("{}{default}:{}", param.name, param.kind.name()).as_bytes());
+    }
+}
+
+fn run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let (which, params) = context.local.programs.take(context.engine, By::Name, args)?;
+    let Which::Stored(stored) = which else { return Err(unknown(args.bytes(2))) };
+    let began = context.local.began;
+    let outcome = stored.run_inside(&mut Inner::new(context, LogPlace::Script), params);
+    if !matches!(&outcome, Err(error) if error.code == ErrorCode::NeedsWorld) {
+        context.local.programs.ran(stored, began, outcome.is_err());
+    }
+    outcome?.answer(sink);
+    Ok(())
+}
+
+fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let (which, params) = context.local.programs.take(context.engine, By::Text, args)?;
+    let outcome = which.program().run_in(&mut Inner::new(context, LogPlace::Script), params);
+    outcome?.answer(sink);
+    Ok(())
+}
+
+fn dry_run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let (which, params) = context.local.programs.take(context.engine, By::Either, args)?;
+    look(context, (which.program(), params), sink, |sink| sink.map(2))
+}
+
+/// Runs a program, answers two members of a map, what comes of it and what it would change, behind what `begin` writes,
+/// and takes all back.
+pub(super) fn look(
+    context: &mut Context<'_, '_>,
+    (program, params): (&Program, Vec<Value>),
+    sink: &mut ReplySink<'_>,
+    begin: impl FnOnce(&mut ReplySink<'_>),
+) -> Result<(), Error> {
+    let recorder = &mut context.local.effects.recorder;
+    let (wanted, from) = (recorder.wanted(), recorder.tape().mark());
+    recorder.want_also(wants::VALUES, true);
+    let outcome = program.look(context, params, |outcome, context| match outcome {
+        Err(error) if error.code == ErrorCode::NeedsWorld => Err(error),
+        outcome => {
+            begin(sink);
+            match outcome {
+                Ok(value) => {
+                    sink.bulk(b"result");
+                    value.answer(sink);
+                }
+                Err(error) => {
+                    sink.bulk(b"error");
+                    sink.bulk(error.line().as_bytes());
+                }
+            }
+            sink.bulk(b"effects");
+            let told: Vec<_> = context
+                .local
+                .effects
+                .recorder
+                .tape()
+                .read_from(from)
+                .filter(|told| told.effect.wanted_by() & wants::VALUES != 0)
+                .collect();
+            sink.array(told.len());
+            for told in told {
+                crate::program::effects::answer(&told, sink);
+            }
+            Ok(())
+        }
+    });
+    context.local.effects.recorder.want_also(wants::VALUES, wanted & wants::VALUES != 0);
+    outcome
+}
+
+fn explain(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let which = context.local.programs.find(&context.engine.programs, By::Either, args.bytes(2))?;
+    let program = which.program();
+    let (locks, why) = match &program.keys {
+        Keys::Declared(_) => ("declared keys", "\"keys\"".to_owned()),
+        Keys::Found(_) => ("keys found", "all keys follow from constants and parameters".to_owned()),
+        Keys::World(at, why) => ("everything", format!("{at}: {why}")),
+    };
+    let keys = if args.len() > 3 || program.params.is_empty() {
+        program.named_keys(context.engine, program.params(args.rest(3))?)?
+    } else {
+        Vec::new()
+    };
+    let limits = program.limits.within(Limits::of(&context.engine.settings));
+    sink.map(6);
+    sink.bulk(b"locks");
+    sink.bulk(locks.as_bytes());
+    sink.bulk(b"because");
+    sink.bulk(why.as_bytes());
+    sink.bulk(b"keys");
+    sink.array(keys.len());
+    keys.iter().for_each(|key| sink.bulk(key));
+    sink.bulk(b"params");
+    answer_params(program, sink);
+    sink.bulk(b"writes");
+    sink.bool(program.writes);
+    sink.bulk(b"limits");
+    sink.map(5);
+    for (name, limit) in limits.named() {
+        sink.bulk(name.as_bytes());
+        sink.int(limit as i64);
+    }
+    Ok(())
+}
+
+fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let all = match args.len() {
+        2 => context.engine.programs.all(),
+        3 => {
+            let name = args.bytes(2);
+            vec![(name.into(), context.engine.programs.get(name).ok_or_else(|| unknown(name))?)]
+        }
+        _ => return Err(ErrorCode::Syntax.into()),
+    };
+    sink.array(all.len());
+    for (name, stored) in &all {
+        let figures = &stored.figures;
+        sink.map(3 + PERCENTILES.len());
+        sink.bulk(b"name");
+        sink.bulk(name);
+        sink.bulk(b"runs");
+        sink.int(figures.runs.load(Relaxed) as i64);
+        sink.bulk(b"failures");
+        sink.int(figures.failures.load(Relaxed) as i64);
+        let times = figures.percentiles_us(&PERCENTILES.map(|(_, percent)| percent));
+        for ((name, _), time) in PERCENTILES.iter().zip(times) {
+            sink.bulk(name.as_bytes());
+            sink.double(time);
+        }
+    }
+    Ok(())
+}

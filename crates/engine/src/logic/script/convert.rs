@@ -1,0 +1,199 @@
+//! Owns: what a command's reply becomes in Lua, and what a script's result is written to. Does not own: what the result
+//! becomes (`weft_lua`), the wires (`crate::reply`).
+//!
+//! With `setresp(2)`, the default, a script sees what a client of RESP2 would: doubles are text, maps are lists, null
+//! is
+//! false. With `setresp(3)` what Lua has not is a table with one field: `{double=…}`, `{map=…}`, `{set=…}`,
+//! `{big_number=…}`, `{verbatim_string=…}`; null is nil.
+
+use weft_lua::{Frame, Kind, Out};
+use weft_protocol::number::{DOUBLE_TEXT_MAX, double_text};
+
+use crate::error::{Error, ErrorCode};
+use crate::reply::{Aggregate, Item, Items, ReplySink};
+use crate::stats::WorkerStats;
+
+/// Pushes the next value of a reply.
+pub(crate) fn push(frame: &mut Frame<'_>, items: &mut Items<'_>, resp: u8) {
+    let Some(item) = items.next() else { return frame.push_nil() };
+    let flat = resp == 2;
+    let text = |frame: &mut Frame<'_>, value: f64| {
+        frame.push_bytes(double_text(value, &mut [0; DOUBLE_TEXT_MAX]));
+    };
+    match item {
+        Item::Simple(text) => single(frame, "ok", |frame| frame.push_bytes(text.as_bytes())),
+        Item::Error(error) => push_error(frame, error.line, true),
+        Item::Int(value) => frame.push_number(value as f64),
+        Item::Double(value) if flat => text(frame, value),
+        Item::Double(value) => single(frame, "double", |frame| frame.push_number(value)),
+        Item::DoubleText(text) if flat => frame.push_bytes(text.as_bytes()),
+        Item::DoubleText(text) => {
+            single(frame, "double", |frame| frame.push_number(text.parse().unwrap_or(f64::NAN)));
+        }
+        Item::Bool(value) if flat => frame.push_number(f64::from(u8::from(value))),
+        Item::Bool(value) => frame.push_boolean(value),
+        Item::BigNumber(digits) if flat => frame.push_bytes(digits.as_bytes()),
+        Item::BigNumber(digits) => {
+            single(frame, "big_number", |frame| frame.push_bytes(digits.as_bytes()));
+        }
+        Item::Bulk(bytes) => frame.push_bytes(bytes),
+        Item::Shared(value) => frame.push_bytes(value.as_slice()),
+        Item::Verbatim(_, bytes) if flat => frame.push_bytes(bytes),
+        Item::Verbatim(format, bytes) => single(frame, "verbatim_string", |frame| {
+            frame.push_table(0, 2);
+            frame.push_bytes(bytes);
+            frame.set_field(-2, "string");
+            frame.push_bytes(&format);
+            frame.set_field(-2, "format");
+        }),
+        Item::Null | Item::NullArray if flat => frame.push_boolean(false),
+        Item::Null | Item::NullArray => frame.push_nil(),
+        Item::Open(aggregate, len) => push_aggregate(frame, items, (aggregate, len), resp),
+    }
+}
+
+/// Pushes an error's table. `counted`: it is that of a command, and was counted.
+pub(crate) fn push_error(frame: &mut Frame<'_>, line: &str, counted: bool) {
+    frame.push_error(line);
+    if counted {
+        frame.push_boolean(true);
+        frame.set_field(-2, "ignore_error_stats_update");
+    }
+}
+
+fn single(frame: &mut Frame<'_>, name: &str, push: impl FnOnce(&mut Frame<'_>)) {
+    frame.push_table(0, 1);
+    push(frame);
+    frame.set_field(-2, name);
+}
+
+fn push_aggregate(
+    frame: &mut Frame<'_>,
+    items: &mut Items<'_>,
+    (aggregate, len): (Aggregate, usize),
+    resp: u8,
+) {
+    // Replies are not as deep as the stack; one that is ends there.
+    if frame.reserve(8).is_err() {
+        return;
+    }
+    match (aggregate, resp) {
+        (Aggregate::Map, 3) | (Aggregate::MapOfArrays, 3) => single(frame, "map", |frame| {
+            frame.push_table(0, len);
+            for _ in 0..len {
+                push(frame, items, resp);
+                push(frame, items, resp);
+                set_pair(frame);
+            }
+        }),
+        (Aggregate::Set, 3) => single(frame, "set", |frame| {
+            frame.push_table(0, len);
+            for _ in 0..len {
+                push(frame, items, resp);
+                frame.push_boolean(true);
+                set_pair(frame);
+            }
+        }),
+        (Aggregate::Pairs, 3) | (Aggregate::MapOfArrays, _) => {
+            frame.push_table(len, 0);
+            for pair in 1..=len {
+                frame.push_table(2, 0);
+                for at in 1..=2 {
+                    push(frame, items, resp);
+                    frame.raw_set_at(-2, at);
+                }
+                frame.raw_set_at(-2, pair);
+            }
+        }
+        (aggregate, _) => {
+            let count = aggregate.elements(len);
+            frame.push_table(count, 0);
+            for at in 1..=count {
+                push(frame, items, resp);
+                frame.raw_set_at(-2, at);
+            }
+        }
+    }
+}
+
+/// Takes a key and a value and sets them; what cannot be a key is left out.
+fn set_pair(frame: &mut Frame<'_>) {
+    let is_key = match frame.kind(-2) {
+        Kind::Nil => false,
+        Kind::Number => !frame.number(-2).is_some_and(f64::is_nan),
+        _ => true,
+    };
+    if is_key { frame.raw_set(-3) } else { frame.pop(2) }
+}
+
+/// Where a script's result goes.
+pub(crate) struct Result<'s, 'o> {
+    /// The client's reply.
+    pub sink: &'s mut ReplySink<'o>,
+    /// What `setresp` has chosen.
+    pub resp: u8,
+    /// Where errors are counted.
+    pub stats: &'s WorkerStats,
+}
+
+impl Out for Result<'_, '_> {
+    fn resp(&self) -> u8 {
+        self.resp
+    }
+    fn bulk(&mut self, bytes: &[u8]) {
+        self.sink.bulk(bytes);
+    }
+    fn status(&mut self, text: &[u8]) {
+        self.sink.simple(&String::from_utf8_lossy(text));
+    }
+    fn error(&mut self, line: &[u8], counted: bool) {
+        let error = error_of(line);
+        if !counted {
+            self.stats.error(&error);
+        }
+        self.sink.error(&error);
+    }
+    fn int(&mut self, value: i64) {
+        self.sink.int(value);
+    }
+    fn double(&mut self, value: f64) {
+        self.sink.double(value);
+    }
+    fn boolean(&mut self, value: bool) {
+        self.sink.bool(value);
+    }
+    fn big_number(&mut self, digits: &[u8]) {
+        self.sink.big_number(&String::from_utf8_lossy(digits));
+    }
+    fn verbatim(&mut self, format: &[u8], text: &[u8]) {
+        let mut short = *b"   ";
+        short.iter_mut().zip(format).for_each(|(to, from)| *to = *from);
+        self.sink.verbatim(short, text);
+    }
+    fn null(&mut self) {
+        self.sink.null();
+    }
+    fn array(&mut self, len: usize) {
+        self.sink.array(len);
+    }
+    fn map(&mut self, len: usize) {
+        self.sink.map(len);
+    }
+    fn set(&mut self, len: usize) {
+        self.sink.set(len);
+    }
+}
+
+/// The error of a line, its code first.
+#[must_use]
+pub(crate) fn error_of(line: &[u8]) -> Error {
+    let line = String::from_utf8_lossy(line);
+    match line.split_once(' ') {
+        Some(("ERR", text)) => Error::err(text.to_owned()),
+        Some((prefix, text)) => match ErrorCode::ALL.iter().find(|code| code.prefix() == prefix) {
+            Some(code) => Error::new(*code, text.to_owned()),
+            None => Error::with_prefix(prefix, text.to_owned()),
+        },
+        None => Error::with_prefix(&line, ""),
+    }
+}

@@ -1,0 +1,308 @@
+//! Owns: FUNCTION: libraries, as entries of the catalogue. Does not own: compiling them (`crate::script::space`),
+//! calling their functions (`super`).
+//!
+//! | locks | commands |
+//! |---|---|
+//! | everything | FUNCTION LOAD, DELETE, FLUSH, RESTORE |
+//! | none | the others |
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering::Relaxed;
+use weft_lua::shebang;
+use weft_store::Section;
+
+use super::{look, with_space};
+use crate::args::Args;
+use crate::commands::common::help;
+use crate::context::Context;
+use crate::engine::Engine;
+use crate::error::{Error, ErrorCode};
+use crate::glob;
+use crate::handler::{Entry, Scope};
+use crate::rdb;
+use crate::reply::ReplySink;
+use crate::script::space::Space;
+
+pub(in crate::logic) const LIST: &[Entry] = &[
+    ("FUNCTION LOAD", Scope::World, load),
+    ("FUNCTION DELETE", Scope::World, delete),
+    ("FUNCTION FLUSH", Scope::World, flush),
+    ("FUNCTION RESTORE", Scope::World, restore),
+    ("FUNCTION LIST", Scope::None, list),
+    ("FUNCTION DUMP", Scope::None, dump),
+    ("FUNCTION STATS", Scope::None, stats),
+    ("FUNCTION KILL", Scope::None, kill),
+    ("FUNCTION HELP", Scope::None, help::help),
+];
+
+/// Bytes of one library's source.
+const LIBRARY_BYTES_MAX: usize = 64 << 20;
+/// Libraries.
+const LIBRARIES_MAX: usize = 10_000;
+
+/// Whether a library may be stored: it loads, and its functions have names that no other library has. `gone` are
+/// libraries that go before it comes.
+fn check(
+    engine: &Engine,
+    space: &mut Space,
+    (name, code): (&[u8], &[u8]),
+    gone: &dyn Fn(&[u8]) -> bool,
+) -> Result<(), Error> {
+    if code.len() > LIBRARY_BYTES_MAX {
+        return Err(Error::err("the library is longer than 64 MiB"));
+    }
+    look(engine, space);
+    let functions = space.load(&engine.facts, code).map_err(Error::err)?;
+    let mut own = HashSet::new();
+    let mut checked = if functions.is_empty() { Err(Error::err("No functions registered")) } else { Ok(()) };
+    for function in &functions {
+        if checked.is_err() {
+            break;
+        }
+        let lower = function.name.to_ascii_lowercase();
+        let other = space.libraries().iter().any(|(other, library)| {
+            **other != *name && !gone(other) && library.functions.iter().any(|known| **known == *lower)
+        });
+        let shown = String::from_utf8_lossy(&function.name);
+        if !shebang::is_name(&function.name) {
+            checked = Err(Error::err(
+                "Function names can only contain letters, numbers, or underscores(_) and must be at least one \
+                 character long",
+            ));
+        } else if !own.insert(lower) {
+            checked = Err(Error::err("Function already exists in the library"));
+        } else if other {
+            checked = Err(Error::err(format!("Function {shown} already exists")));
+        }
+    }
+    space.release(functions);
+    checked
+}
+
+/// Whether there is room for libraries of these names, beside those that they do not replace.
+fn check_count(engine: &Engine, names: &[&[u8]], flush: bool) -> Result<(), Error> {
+    let catalogue = engine.keyspace.catalogue();
+    let replaced = || names.iter().filter(|name| catalogue.get(Section::Functions, name).is_some()).count();
+    let stay = if flush { 0 } else { catalogue.len(Section::Functions) - replaced() };
+    if stay + names.len() > LIBRARIES_MAX {
+        let text = format!("there can be {LIBRARIES_MAX} libraries: delete some first");
+        return Err(Error::new(ErrorCode::Limit, text));
+    }
+    Ok(())
+}
+
+fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let mut replace = false;
+    for at in 2..args.len() - 1 {
+        if !args.is(at, "REPLACE") {
+            let option = String::from_utf8_lossy(args.bytes(at)).into_owned();
+            return Err(Error::err(format!("Unknown option given: {option}")));
+        }
+        replace = true;
+    }
+    let code = args.bytes(args.len() - 1);
+    let name = shebang::library(code).map_err(Error::err)?.name;
+    if !replace && context.engine.keyspace.catalogue().get(Section::Functions, name).is_some() {
+        let shown = String::from_utf8_lossy(name);
+        return Err(Error::err(format!("Library '{shown}' already exists")));
+    }
+    check_count(context.engine, &[name], false)?;
+    with_space(context, |context, space| check(context.engine, space, (name, code), &|_| false))?;
+    context.set_entry(Section::Functions, name, Some(code))?;
+    sink.bulk(name);
+    Ok(())
+}
+
+fn delete(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    if context.set_entry(Section::Functions, args.bytes(2), None)?.is_none() {
+        return Err(Error::err("Library not found"));
+    }
+    sink.ok();
+    Ok(())
+}
+
+fn flush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    if args.len() > 3 || args.len() == 3 && !args.is(2, "SYNC") && !args.is(2, "ASYNC") {
+        return Err(Error::err("FUNCTION FLUSH only supports SYNC|ASYNC option"));
+    }
+    remove_all(context)?;
+    sink.ok();
+    Ok(())
+}
+fn remove_all(context: &mut Context<'_, '_>) -> Result<(), Error> {
+    let all = context.engine.keyspace.catalogue().entries(Section::Functions);
+    all.iter().try_for_each(|(name, _)| context.set_entry(Section::Functions, name, None).map(drop))
+}
+
+fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let (mut with_code, mut pattern, mut at) = (false, None, 2);
+    while at < args.len() {
+        if !with_code && args.is(at, "WITHCODE") {
+            with_code = true;
+        } else if pattern.is_none() && args.is(at, "LIBRARYNAME") {
+            at += 1;
+            if at == args.len() {
+                return Err(Error::err("library name argument was not given"));
+            }
+            pattern = Some(args.bytes(at));
+        } else {
+            let shown = String::from_utf8_lossy(args.bytes(at)).into_owned();
+            return Err(Error::err(format!("Unknown argument {shown}")));
+        }
+        at += 1;
+    }
+    with_space(context, |context, space| {
+        look(context.engine, space);
+        let shown = |name: &[u8]| pattern.is_none_or(|pattern| glob::matches_nocase(pattern, name));
+        let libraries: Vec<_> = space.libraries().iter().filter(|(name, _)| shown(name)).collect();
+        sink.array(libraries.len());
+        for (name, library) in libraries {
+            sink.map(if with_code { 4 } else { 3 });
+            sink.bulk(b"library_name");
+            sink.bulk(name);
+            sink.bulk(b"engine");
+            sink.bulk(b"LUA");
+            sink.bulk(b"functions");
+            sink.array(library.functions.len());
+            library.functions.iter().for_each(|function| describe(space, function, sink));
+            if with_code {
+                sink.bulk(b"library_code");
+                sink.bulk(&library.code);
+            }
+        }
+        Ok(())
+    })
+}
+
+fn describe(space: &Space, name: &[u8], sink: &mut ReplySink<'_>) {
+    let Some(function) = space.function(name) else { return sink.map(0) };
+    sink.map(3);
+    sink.bulk(b"name");
+    sink.bulk(&function.name);
+    sink.bulk(b"description");
+    match &function.description {
+        Some(text) => sink.bulk(text),
+        None => sink.null(),
+    }
+    sink.bulk(b"flags");
+    let flags: Vec<&str> = shebang::flag::NAMES
+        .iter()
+        .filter(|(flag, _)| function.flags & flag != 0)
+        .map(|(_, name)| *name)
+        .collect();
+    sink.set(flags.len());
+    flags.iter().for_each(|name| sink.simple(name));
+}
+
+fn dump(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let all = context.engine.keyspace.catalogue().entries(Section::Functions);
+    sink.bulk(&rdb::write_libraries(all.iter().map(|(_, code)| &**code)));
+    Ok(())
+}
+
+fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    if args.len() > 4 {
+        return Err(unknown_form(args));
+    }
+    let (flush, replace) = match () {
+        () if args.len() == 3 || args.is(3, "APPEND") => (false, false),
+        () if args.is(3, "REPLACE") => (false, true),
+        () if args.is(3, "FLUSH") => (true, false),
+        () => {
+            return Err(Error::err(
+                "Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.",
+            ));
+        }
+    };
+    let libraries = rdb::read_libraries(args.bytes(2)).map_err(Error::err)?;
+    let names: Result<Vec<&[u8]>, _> =
+        libraries.iter().map(|code| shebang::library(code).map(|library| library.name)).collect();
+    let names = names.map_err(Error::err)?;
+    check_count(context.engine, &names, flush)?;
+    let mut named = Vec::new();
+    for (name, code) in names.into_iter().zip(&libraries) {
+        let is_there = context.engine.keyspace.catalogue().get(Section::Functions, name).is_some();
+        if is_there && !flush && !replace || named.iter().any(|(known, _)| *known == name) {
+            let shown = String::from_utf8_lossy(name);
+            return Err(Error::err(format!("Library {shown} already exists")));
+        }
+        named.push((name, code));
+    }
+    with_space(context, |context, space| {
+        let replaced = |other: &[u8]| flush || named.iter().any(|(name, _)| *name == other);
+        let mut all = HashSet::new();
+        for (name, code) in &named {
+            check(context.engine, space, (name, code), &replaced)?;
+            let functions = space.load(&context.engine.facts, code).map_err(Error::err)?;
+            let twice = functions.iter().find(|one| !all.insert(one.name.to_ascii_lowercase()));
+            let twice = twice.map(|one| String::from_utf8_lossy(&one.name).into_owned());
+            space.release(functions);
+            if let Some(name) = twice {
+                return Err(Error::err(format!("Function {name} already exists")));
+            }
+        }
+        Ok(())
+    })?;
+    let entries: Vec<_> = named.iter().map(|(name, code)| (*name, &***code)).collect();
+    context.check_entries(Section::Functions, &entries, flush)?;
+    if flush {
+        remove_all(context)?;
+    }
+    for (name, code) in named {
+        context.set_entry(Section::Functions, name, Some(code))?;
+    }
+    sink.ok();
+    Ok(())
+}
+
+/// What a subcommand with too many arguments answers.
+fn unknown_form(args: &Args<'_>) -> Error {
+    let shown = String::from_utf8_lossy(args.bytes(1)).into_owned();
+    Error::err(format!("unknown subcommand or wrong number of arguments for '{shown}'. Try FUNCTION HELP."))
+}
+
+fn stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let engine = context.engine;
+    let running = engine.scripts.running();
+    if running.as_ref().is_some_and(|running| running.is_eval) {
+        return Err(crate::script::busy(true));
+    }
+    if running.is_none() {
+        with_space(context, |context, space| {
+            look(context.engine, space);
+            Ok(())
+        })?;
+    }
+    sink.map(2);
+    sink.bulk(b"running_script");
+    match running {
+        None => sink.null(),
+        Some(running) => {
+            sink.map(3);
+            sink.bulk(b"name");
+            sink.bulk(&running.name);
+            sink.bulk(b"command");
+            sink.array(running.command.len());
+            running.command.iter().for_each(|word| sink.bulk(word));
+            sink.bulk(b"duration_ms");
+            sink.int(running.since.elapsed().as_millis() as i64);
+        }
+    }
+    sink.bulk(b"engines");
+    sink.map(1);
+    sink.bulk(b"LUA");
+    sink.map(2);
+    let [functions, libraries] = &engine.scripts.function_counts;
+    sink.bulk(b"libraries_count");
+    sink.int(libraries.load(Relaxed) as i64);
+    sink.bulk(b"functions_count");
+    sink.int(functions.load(Relaxed) as i64);
+    Ok(())
+}
+
+fn kill(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let undo = context.engine.settings.script_kill_undo.load(Relaxed);
+    context.engine.scripts.kill(false, undo)?;
+    sink.ok();
+    Ok(())
+}

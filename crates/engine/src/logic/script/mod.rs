@@ -1,0 +1,286 @@
+//! Owns: EVAL, EVALSHA, FCALL and their `_RO` forms, SCRIPT. Does not own: running (`run`), libraries
+//! (`function`), sources (`crate::script`).
+//!
+//! | locks | commands |
+//! |---|---|
+//! | the declared keys, or everything | EVAL, EVALSHA, FCALL, `_RO` |
+//! | none | SCRIPT |
+
+mod convert;
+mod function;
+mod run;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use weft_lua::Chunk;
+use weft_lua::vm::World;
+use weft_protocol::table::flag;
+
+use crate::args::Args;
+use crate::commands::common::help;
+use crate::context::Context;
+use crate::engine::Engine;
+use crate::error::{Error, ErrorCode};
+use crate::handler::{Entry, Needs, Scope};
+use crate::inner::Inner;
+use crate::reply::ReplySink;
+use crate::script::space::{Compiled, Space};
+use crate::script::{Scripts, Sha};
+use run::{PLACE, ScriptRun, Subject};
+use weft_lua::sha1_hex;
+
+pub(super) const LIST: &[Entry] = &[
+    ("EVAL", Scope::Operation(needs_of_script), eval),
+    ("EVAL_RO", Scope::Operation(needs_of_script), eval),
+    ("EVALSHA", Scope::Operation(needs_of_sha), evalsha),
+    ("EVALSHA_RO", Scope::Operation(needs_of_sha), evalsha),
+    ("FCALL", Scope::Operation(needs_of_function), fcall),
+    ("FCALL_RO", Scope::Operation(needs_of_function), fcall),
+    ("SCRIPT LOAD", Scope::None, load),
+    ("SCRIPT EXISTS", Scope::None, exists),
+    ("SCRIPT FLUSH", Scope::None, flush),
+    ("SCRIPT KILL", Scope::None, kill),
+    ("SCRIPT SHOW", Scope::None, show),
+    ("SCRIPT DEBUG", Scope::None, debug),
+    ("SCRIPT HELP", Scope::None, help::help),
+];
+pub(super) use function::LIST as FUNCTIONS;
+
+/// Where the keys begin.
+const KEYS_AT: usize = 3;
+
+/// Keys and arguments of a call.
+type Given<'g> = (Vec<&'g [u8]>, Vec<&'g [u8]>);
+
+fn given<'a>(args: &Args<'a>, not_a_number: &'static str) -> Result<Given<'a>, Error> {
+    let count = if not_a_number.is_empty() { args.int(2)? } else { args.int_said(2, not_a_number)? };
+    if count > (args.len() - KEYS_AT) as i64 {
+        return Err(Error::err("Number of keys can't be greater than number of args"));
+    }
+    let count = usize::try_from(count).map_err(|_| Error::err("Number of keys can't be negative"))?;
+    let rest = KEYS_AT + count;
+    Ok(((KEYS_AT..rest).map(|at| args.bytes(at)).collect(), args.rest(rest).collect()))
+}
+
+fn needs(engine: &Engine, args: &Args<'_>, strays: bool) -> Needs {
+    if strays {
+        return Needs::World;
+    }
+    let count = args.int(2).ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+    let end = KEYS_AT.saturating_add(count).min(args.len());
+    let keyspace = &engine.keyspace;
+    Needs::Shards((KEYS_AT..end).map(|at| keyspace.shard_of(&args.key(keyspace, at))).collect())
+}
+fn needs_of_script(engine: &Engine, args: &Args<'_>) -> Needs {
+    needs(engine, args, engine.scripts.strays(|| sha1_hex(args.bytes(1))))
+}
+fn needs_of_sha(engine: &Engine, args: &Args<'_>) -> Needs {
+    let sha = || name_of_sha(args.bytes(1)).unwrap_or([0; 40]);
+    needs(engine, args, engine.scripts.strays(sha))
+}
+fn needs_of_function(engine: &Engine, args: &Args<'_>) -> Needs {
+    needs(engine, args, engine.scripts.strays(|| name_of_function(args.bytes(1))))
+}
+
+/// A SHA-1 in lower case, if it may be one.
+fn name_of_sha(name: &[u8]) -> Option<Sha> {
+    let mut sha: Sha = name.try_into().ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
+}
+/// What a function that strays is remembered by.
+fn name_of_function(name: &[u8]) -> Sha {
+    sha1_hex(&[b"fcall:", &*name.to_ascii_lowercase()].concat())
+}
+
+/// Runs `with` with the worker's state of Lua.
+fn with_space<R>(
+    context: &mut Context<'_, '_>,
+    with: impl FnOnce(&mut Context<'_, '_>, &mut Space) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let engine = context.engine;
+    let space = context.local.scripts.take().filter(|space| !space.is_old(&engine.scripts));
+    let mut space = match space {
+        Some(space) => space,
+        None => Space::new(&engine.scripts, engine.settings.lua_insecure.load(Relaxed))?,
+    };
+    let outcome = with(context, &mut space);
+    context.local.scripts = Some(space);
+    outcome
+}
+
+/// Loads the libraries of the catalogue, if it has changed.
+fn look(engine: &Engine, space: &mut Space) {
+    space.look(&engine.scripts, &engine.keyspace, &engine.facts);
+}
+
+/// A script that this worker has compiled, of those that the server has.
+fn compiled(engine: &Engine, space: &mut Space, sha: &Sha) -> Option<Arc<Compiled>> {
+    if let Some(compiled) = space.has(sha) {
+        return Some(Arc::clone(compiled));
+    }
+    let script = engine.scripts.get(sha)?;
+    let chunk = space.compile(&script).ok()?;
+    Some(space.keep(script, chunk))
+}
+
+/// A new script, compiled before it is kept.
+fn taken(engine: &Engine, space: &mut Space, body: &[u8], loaded: bool) -> Result<Arc<Compiled>, Error> {
+    let script = Scripts::parse(body)?;
+    if let Some(known) = compiled(engine, space, &script.sha) {
+        if loaded {
+            engine.scripts.keep(script, true)?;
+        }
+        return Ok(known);
+    }
+    let chunk = space.compile(&script)?;
+    let script = engine.scripts.keep(script, loaded)?;
+    Ok(space.keep(script, chunk))
+}
+
+fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let given = given(args, "")?;
+    with_space(context, |context, space| {
+        let script = taken(context.engine, space, args.bytes(1), false)?;
+        run_script(context, space, &script, (args, &given), sink)
+    })
+}
+
+fn evalsha(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let unknown = || Error::new(ErrorCode::NoScript, "No matching script.");
+    let sha = name_of_sha(args.bytes(1)).ok_or_else(unknown)?;
+    let given = given(args, "")?;
+    with_space(context, |context, space| {
+        let script = compiled(context.engine, space, &sha).ok_or_else(unknown)?;
+        run_script(context, space, &script, (args, &given), sink)
+    })
+}
+
+fn run_script(
+    context: &mut Context<'_, '_>,
+    space: &mut Space,
+    Compiled { script, chunk }: &Compiled,
+    (args, given): (&Args<'_>, &Given<'_>),
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    context.engine.scripts.touch(script);
+    let subject = Subject {
+        name: &script.sha,
+        is_eval: true,
+        flags: script.flags,
+        read_only: args.spec.flags & flag::READONLY != 0,
+    };
+    let ran = run(context, space, (subject, chunk), (args, given), sink);
+    if matches!(&ran, Err(error) if error.code == ErrorCode::NeedsWorld) {
+        context.engine.scripts.strayed(script.sha);
+    }
+    ran
+}
+
+fn fcall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let name = args.bytes(1);
+    with_space(context, |context, space| {
+        look(context.engine, space);
+        let function = space.function(name).map(Arc::clone);
+        let function = function.ok_or_else(|| Error::err("Function not found"))?;
+        let given = given(args, "Bad number of keys provided")?;
+        let read_only = args.spec.flags & flag::READONLY != 0;
+        let subject = Subject { name: &function.name, is_eval: false, flags: function.flags, read_only };
+        let ran = run(context, space, (subject, &function.chunk), (args, &given), sink);
+        if matches!(&ran, Err(error) if error.code == ErrorCode::NeedsWorld) {
+            context.engine.scripts.strayed(name_of_function(name));
+        }
+        ran
+    })
+}
+
+/// Runs what was found, and writes its result.
+fn run(
+    context: &mut Context<'_, '_>,
+    space: &mut Space,
+    (subject, chunk): (Subject<'_>, &Chunk),
+    (args, (keys, rest)): (&Args<'_>, &Given<'_>),
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    let (engine, db) = (context.engine, context.session.db);
+    let stats = &engine.stats.workers[usize::from(context.local.worker)];
+    let world = if subject.is_eval { World::Scripts } else { World::Functions };
+    let vm = &mut space.vm;
+    let mut run = ScriptRun::new(Inner::new(context, PLACE), subject, args);
+    run.check()?;
+    let outcome = vm.call(world, chunk, (keys, rest), &mut run);
+    let resp = run.resp;
+    let ended = run.end();
+    // SELECT inside is for what is inside.
+    context.session.select(db);
+    if let Err(error) = ended {
+        vm.forget(world);
+        return Err(error);
+    }
+    match outcome {
+        Ok(()) => vm.write(world, &mut convert::Result { sink, resp, stats }),
+        Err(error) => {
+            let line = convert::error_of(&error.line);
+            if !error.counted {
+                stats.error(&line);
+            }
+            sink.error(&line);
+        }
+    }
+    Ok(())
+}
+
+fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    with_space(context, |context, space| {
+        let script = taken(context.engine, space, args.bytes(2), true)?;
+        sink.bulk(&script.script.sha);
+        Ok(())
+    })
+}
+
+fn exists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    sink.array(args.len() - 2);
+    for name in args.rest(2) {
+        let script = name_of_sha(name).and_then(|sha| context.engine.scripts.get(&sha));
+        sink.int(i64::from(script.is_some()));
+    }
+    Ok(())
+}
+
+fn flush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    if args.len() > 3 || args.len() == 3 && !args.is(2, "SYNC") && !args.is(2, "ASYNC") {
+        return Err(Error::err("SCRIPT FLUSH only support SYNC|ASYNC option"));
+    }
+    context.engine.scripts.flush();
+    context.local.scripts = None;
+    sink.ok();
+    Ok(())
+}
+
+fn kill(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let undo = context.engine.settings.script_kill_undo.load(Relaxed);
+    context.engine.scripts.kill(true, undo)?;
+    sink.ok();
+    Ok(())
+}
+
+fn show(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let script = name_of_sha(args.bytes(2)).and_then(|sha| context.engine.scripts.get(&sha));
+    match script {
+        Some(script) => sink.bulk(&script.body),
+        None => return Err(Error::new(ErrorCode::NoScript, "No matching script.")),
+    }
+    Ok(())
+}
+
+/// There is no debugger: only turning it off is possible.
+fn debug(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    if args.is(2, "NO") {
+        sink.ok();
+        return Ok(());
+    }
+    if args.is(2, "YES") || args.is(2, "SYNC") {
+        return Err(Error::err("scripts are not debugged here: weft script run FILE shows each call"));
+    }
+    Err(Error::err("Use SCRIPT DEBUG YES/SYNC/NO"))
+}

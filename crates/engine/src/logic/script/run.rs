@@ -1,0 +1,354 @@
+//! Owns: one run of a script or function: what it calls runs under the request's locks; what it must not do is refused;
+//! when it comes to keys that it has not declared it is taken back and runs again with everything. Does not own: Lua,
+//! running a command inside an operation (`crate::inner`), which locks were taken (`super`).
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use weft_lua::{Called, Frame, Host, Level, Verdict, shebang};
+use weft_protocol::table::{CommandId, CommandSpec, flag};
+
+use super::convert;
+use crate::acl::LogPlace;
+use crate::args::{Args, Composed};
+use crate::context::Hold;
+use crate::error::{Error, ErrorCode, full_name};
+use crate::executor::Outcome;
+use crate::inner::{Inner, Refusal, Undoing, find};
+use crate::keys;
+use crate::requests::is_container;
+use crate::script::Running;
+use crate::special;
+use crate::stats::bump;
+
+/// What is run.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'s> {
+    /// The script's SHA-1, or the function's name.
+    pub name: &'s [u8],
+    /// Whether it is a script.
+    pub is_eval: bool,
+    /// Bits of [`shebang::flag`].
+    pub flags: u32,
+    /// By a `_RO` command.
+    pub read_only: bool,
+}
+
+/// A run.
+pub(crate) struct ScriptRun<'r, 'c, 'a, 'b> {
+    inner: Inner<'c, 'a, 'b>,
+    subject: Subject<'r>,
+    /// The request.
+    args: &'r Args<'r>,
+    /// What `setresp` has chosen.
+    pub resp: u8,
+    /// It must not write.
+    read_only: bool,
+    wrote: bool,
+    undoing: Option<Undoing>,
+    /// The commands that have run, how often and how often they failed: they count for nothing if it runs again.
+    ran: Vec<(CommandId, u64, u64)>,
+    /// It has come to more than is locked.
+    pub strayed: bool,
+    killed: bool,
+    /// It has come to keys that it does not declare, and to their locks at once.
+    undeclared: bool,
+    /// It has run for so long that others see it.
+    shown: bool,
+    started: Instant,
+    /// When it began, or was gone on with.
+    since: Instant,
+}
+
+/// How long one that takes its time runs before others are served again.
+const SLICE: Duration = Duration::from_millis(5);
+
+/// What a script that strayed is told, which nobody sees: all of it is taken back.
+const STRAYED: &str = "ERR the script runs again with the whole keyspace";
+
+impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
+    /// A run that has not begun.
+    pub(crate) fn new(mut inner: Inner<'c, 'a, 'b>, subject: Subject<'r>, args: &'r Args<'r>) -> Self {
+        let now = inner.context().local.began.unwrap_or_else(Instant::now);
+        let writes_nothing = subject.flags & (shebang::flag::COMPAT | shebang::flag::NO_WRITES);
+        Self {
+            inner,
+            subject,
+            args,
+            resp: 2,
+            read_only: subject.read_only || writes_nothing == shebang::flag::NO_WRITES,
+            wrote: false,
+            undoing: None,
+            ran: Vec::new(),
+            strayed: false,
+            killed: false,
+            undeclared: false,
+            shown: false,
+            started: now,
+            since: now,
+        }
+    }
+
+    /// Whether it may run at all, by what it says of itself.
+    pub(crate) fn check(&mut self) -> Result<(), Error> {
+        let flags = self.subject.flags;
+        if flags & shebang::flag::COMPAT != 0 {
+            return Ok(());
+        }
+        if flags & shebang::flag::NO_WRITES == 0 && self.subject.read_only {
+            return Err(Error::err("Can not execute a script with write flag using *_ro command."));
+        }
+        let engine = self.inner.context().engine;
+        let may_be_full = shebang::flag::ALLOW_OOM | shebang::flag::NO_WRITES;
+        if flags & may_be_full == 0 && engine.special.has(special::LIMITED) && !engine.has_room() {
+            return Err(Error::new(
+                ErrorCode::OutOfMemory,
+                "allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The run is over. What it wrote stays, unless it runs again or was ended and that takes back.
+    pub(crate) fn end(mut self) -> Result<(), Error> {
+        let engine = self.inner.context().engine;
+        if self.shown || self.wrote {
+            let worker = self.inner.context().local.worker;
+            engine.scripts.place(worker).clear();
+        }
+        let undo = self.strayed || self.killed;
+        match self.undoing.take() {
+            Some(undoing) if undo => self.inner.abandon(undoing),
+            Some(undoing) => self.inner.commit(undoing),
+            None => {}
+        }
+        if self.strayed {
+            let stats = &engine.stats.workers[usize::from(self.inner.context().local.worker)];
+            for (id, calls, failed) in self.ran.drain(..) {
+                let stats = &stats.by_command[usize::from(id.0)];
+                bump(&stats.calls, calls.wrapping_neg());
+                bump(&stats.failed, failed.wrapping_neg());
+            }
+        }
+        if self.undeclared && !self.strayed {
+            engine.scripts.undeclared.fetch_add(1, Relaxed);
+        }
+        if self.strayed { Err(ErrorCode::NeedsWorld.into()) } else { Ok(()) }
+    }
+
+    /// A command that is about to write: from now on there is something to take back.
+    fn begin_writing(&mut self) {
+        if self.wrote {
+            return;
+        }
+        self.wrote = true;
+        let engine = self.inner.context().engine;
+        let undo = engine.settings.script_kill_undo.load(Relaxed);
+        if undo || !self.inner.has_world() {
+            self.undoing = Some(self.inner.begin_undo());
+        }
+        let worker = self.inner.context().local.worker;
+        engine.scripts.place(worker).has_written();
+    }
+
+    /// Whether the locks of a command's keys are held, or can be had at once.
+    fn has_keys(&mut self, args: &Args<'_>) -> bool {
+        let context = self.inner.context();
+        let keyspace = &context.engine.keyspace;
+        let Hold::Guards(guards) = &mut context.hold else { return true };
+        let (mut all, mut added) = (true, false);
+        keys::each(args, |index| {
+            let key = args.key(keyspace, index);
+            if !guards.covers(&key) {
+                added = true;
+                all = all && guards.try_cover(&key);
+            }
+        });
+        self.undeclared |= added;
+        all
+    }
+
+    /// Why a command does not run.
+    fn refuse(&mut self, refusal: Refusal) -> Option<String> {
+        Some(match refusal {
+            Refusal::Unknown => "ERR Unknown command called from script".to_owned(),
+            Refusal::Arity(_) => "ERR Wrong number of args calling command from script".to_owned(),
+            Refusal::Forbidden(_) => "ERR This Valkey command is not allowed from script".to_owned(),
+            Refusal::Denied(_, text) => format!("ERR ACL failure in script: {text}"),
+            Refusal::NoRoom => Error::from(ErrorCode::OutOfMemory).line(),
+            Refusal::NotKept(error) => error.line(),
+            Refusal::NeedsWorld => {
+                self.strayed = true;
+                return None;
+            }
+        })
+    }
+
+    /// Runs a command, whose reply is `self.inner`'s; otherwise says why not, and whether that was counted.
+    fn run(&mut self, words: &[&[u8]]) -> Result<(), String> {
+        let Some(id) = find(words[0], words.get(1).copied()) else {
+            return Err("ERR Unknown command called from script".to_owned());
+        };
+        if is_container(id) {
+            return Err(of_container(id.spec(), words));
+        }
+        let mut composed = std::mem::take(&mut self.inner.context().local.composed);
+        composed.clear();
+        words.iter().for_each(|word| composed.push(word));
+        let ran = self.run_found(id, &composed.args(id.spec()));
+        self.inner.context().local.composed = composed;
+        ran
+    }
+    fn run_found(&mut self, id: CommandId, args: &Args<'_>) -> Result<(), String> {
+        let writes = id.spec().flags & flag::WRITE != 0;
+        let handler = match self.inner.admit(args) {
+            // Only before its first write is a script stopped by a lack of memory: it could not take that back.
+            Err(Refusal::NoRoom) if self.wrote || self.may_be_full() => {
+                self.inner.context().engine.handler(id).ok_or_else(String::new)?
+            }
+            Err(refusal) => return Err(self.refuse(refusal).unwrap_or_default()),
+            Ok(handler) => handler,
+        };
+        if writes && self.read_only {
+            return Err("ERR Write commands are not allowed from read-only scripts.".to_owned());
+        }
+        if !self.has_keys(args) {
+            self.strayed = true;
+            return Err(String::new());
+        }
+        if writes || id.spec().flags & flag::MAY_REPLICATE != 0 {
+            self.begin_writing();
+        }
+        let outcome = self.inner.run(handler, args);
+        if !self.inner.has_world() {
+            self.note_ran(id, outcome.is_err().into());
+        }
+        let context = self.inner.context();
+        context.engine.monitor_script(context.session, args, context.now_ms);
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(error) if matches!(error.code, ErrorCode::Undeclared | ErrorCode::NeedsWorld) => {
+                self.strayed = true;
+                Err(String::new())
+            }
+            Err(error) => Err(error.line()),
+        }
+    }
+    /// Scripts mostly go round the same few commands.
+    fn note_ran(&mut self, id: CommandId, failed: u64) {
+        match self.ran.iter_mut().find(|(other, ..)| *other == id) {
+            Some((_, calls, failures)) => (*calls, *failures) = (*calls + 1, *failures + failed),
+            None => self.ran.push((id, 1, failed)),
+        }
+    }
+    fn may_be_full(&self) -> bool {
+        let flags = shebang::flag::COMPAT | shebang::flag::ALLOW_OOM;
+        self.subject.flags & flags == shebang::flag::ALLOW_OOM
+    }
+}
+
+impl Host for ScriptRun<'_, '_, '_, '_> {
+    fn call(&mut self, args: &[&[u8]], reply: &mut Frame<'_>) -> Called {
+        if self.strayed {
+            reply.push_error(STRAYED);
+            return Called::Error;
+        }
+        match self.run(args) {
+            Ok(()) => {
+                let engine = self.inner.context().engine;
+                if let Some(reply) = self.inner.captured() {
+                    engine.scripts.tracer.tell(args, Ok(reply));
+                }
+                let mut items = self.inner.reply();
+                let is_error =
+                    items.clone().next().is_some_and(|item| matches!(item, crate::reply::Item::Error(_)));
+                convert::push(reply, &mut items, self.resp);
+                if is_error { Called::Error } else { Called::Reply }
+            }
+            Err(_) if self.strayed => {
+                reply.push_error(STRAYED);
+                Called::Error
+            }
+            Err(line) => {
+                let context = self.inner.context();
+                context.engine.scripts.tracer.tell(args, Err(&line));
+                let worker = usize::from(context.local.worker);
+                context.engine.stats.workers[worker].error(&convert::error_of(line.as_bytes()));
+                convert::push_error(reply, &line, true);
+                Called::Error
+            }
+        }
+    }
+
+    fn tick(&mut self) -> Verdict {
+        if self.strayed {
+            return Verdict::End(STRAYED.into());
+        }
+        let Subject { name, is_eval, .. } = self.subject;
+        let context = self.inner.context();
+        let place = context.engine.scripts.place(context.local.worker);
+        let (args, started) = (self.args, self.started);
+        self.shown = true;
+        place.show(|| Running {
+            name: name.into(),
+            command: (0..args.len()).map(|at| args.bytes(at).into()).collect(),
+            is_eval,
+            since: started,
+        });
+        let threshold_ms = context.engine.settings.busy_reply_ms.load(Relaxed);
+        if threshold_ms > 0
+            && started.elapsed().as_millis() >= u128::from(threshold_ms)
+            && self.since.elapsed() >= SLICE
+            && let Some(door) = &context.local.door
+        {
+            // Others are served; it goes on when the door lets it in again.
+            let _ = door.give(Outcome::Left);
+            self.since = Instant::now();
+        }
+        let context = self.inner.context();
+        let place = context.engine.scripts.place(context.local.worker);
+        if !place.is_killed() {
+            return Verdict::GoOn;
+        }
+        self.killed = true;
+        Verdict::End(if is_eval {
+            "ERR Script killed by user with SCRIPT KILL.".into()
+        } else {
+            "ERR Script killed by user with FUNCTION KILL.".into()
+        })
+    }
+
+    fn log(&mut self, level: Level, text: &[u8]) {
+        self.inner.context().engine.facts.script_log(level, text);
+    }
+    fn set_resp(&mut self, version: u8) {
+        self.resp = version;
+    }
+    fn may(&mut self, args: &[&[u8]]) -> Option<bool> {
+        let id = find(args[0], args.get(1).copied())?;
+        // A subcommand that there is not is no command.
+        if is_container(id) && args.len() > 1 {
+            return None;
+        }
+        let mut composed = Composed::default();
+        args.iter().for_each(|word| composed.push(word));
+        let context = self.inner.context();
+        let session = &*context.session;
+        let count = context.engine.keyspace.database_count();
+        Some(session.user.all || session.user.check(&composed.args(id.spec()), session.db, count).is_ok())
+    }
+}
+
+/// What a container without one of its subcommands answers.
+fn of_container(spec: &CommandSpec, words: &[&[u8]]) -> String {
+    let Some(word) = words.get(1) else {
+        return "ERR Wrong number of args calling command from script".to_owned();
+    };
+    format!(
+        "ERR unknown subcommand '{}'. Try {} HELP.",
+        String::from_utf8_lossy(word),
+        full_name(spec).to_ascii_uppercase()
+    )
+}
+
+/// Where the commands inside were, as ACL LOG says it.
+pub(crate) const PLACE: LogPlace = LogPlace::Lua;

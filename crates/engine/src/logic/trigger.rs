@@ -1,0 +1,181 @@
+//! Owns: TRIGGER. Does not own: triggers (`crate::trigger`).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_store::Section;
+
+use super::named::{self, listed, next_version};
+use super::program;
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::{Error, ErrorCode};
+use crate::handler::{Entry, Scope};
+use crate::program::json::Json;
+use crate::program::value::Value;
+use crate::reply::ReplySink;
+use crate::trigger::TRIGGERS_MAX;
+use crate::trigger::definition::{Action, Trigger};
+
+pub(super) const LIST: &[Entry] = &[
+    ("TRIGGER SET", Scope::World, set),
+    ("TRIGGER GET", Scope::None, get),
+    ("TRIGGER DEL", Scope::World, del),
+    ("TRIGGER LIST", Scope::None, list),
+    ("TRIGGER ENABLE", Scope::World, |context, args, sink| switch(context, args, sink, true)),
+    ("TRIGGER DISABLE", Scope::World, |context, args, sink| switch(context, args, sink, false)),
+    ("TRIGGER STATS", Scope::None, stats),
+    ("TRIGGER TEST", Scope::World, test),
+    ("TRIGGER HELP", Scope::None, crate::commands::common::help::help),
+];
+
+fn store(context: &mut Context<'_, '_>, trigger: Trigger, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let (name, version) = (trigger.name.clone(), trigger.version);
+    context.set_entry(Section::Triggers, &name, Some(&trigger.entry()))?;
+    context.engine.put_triggers([(name, Some(trigger))]);
+    sink.int(version as i64);
+    Ok(())
+}
+
+fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let (name, text) = (args.bytes(2), args.bytes(3));
+    let triggers = &context.engine.triggers;
+    let present = triggers.get(name);
+    let version = present.as_ref().map_or(0, |trigger| trigger.version);
+    let version = next_version(args, "trigger", version, (triggers.len(), TRIGGERS_MAX))?;
+    let enabled = present.is_none_or(|trigger| trigger.enabled);
+    let owner = context.session.user.name.clone();
+    let trigger = Trigger::parse(name, text, (version, enabled, &owner))
+        .map_err(|problem| Error::err(format!("trigger {problem}")))?;
+    store(context, trigger, sink)
+}
+
+fn known(context: &Context<'_, '_>, name: &[u8]) -> Result<Arc<Trigger>, Error> {
+    context.engine.triggers.get(name).ok_or_else(|| {
+        Error::new(ErrorCode::NoTrigger, format!("no trigger '{}' is stored", String::from_utf8_lossy(name)))
+    })
+}
+
+fn switch(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+    enabled: bool,
+) -> Result<(), Error> {
+    let present = known(context, args.bytes(2))?;
+    let of = (present.version + 1, enabled, &*present.owner);
+    let mut trigger = Trigger::parse(&present.name, &present.text, of)
+        .map_err(|problem| Error::err(format!("trigger {problem}")))?;
+    trigger.figures = Arc::clone(&present.figures);
+    store(context, trigger, sink)
+}
+
+fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let Some(trigger) = context.engine.triggers.get(args.bytes(2)) else {
+        sink.null();
+        return Ok(());
+    };
+    answer(&trigger, sink);
+    Ok(())
+}
+
+fn answer(trigger: &Trigger, sink: &mut ReplySink<'_>) {
+    sink.map(6);
+    for (name, value) in [
+        ("name", &*trigger.name),
+        ("how", trigger.how().as_bytes()),
+        ("owner", trigger.owner.as_bytes()),
+        ("trigger", &*trigger.text),
+    ] {
+        sink.bulk(name.as_bytes());
+        sink.bulk(value);
+    }
+    sink.bulk(b"version");
+    sink.int(trigger.version as i64);
+    sink.bulk(b"enabled");
+    sink.bool(trigger.enabled);
+}
+
+fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    named::del(context, args, sink, Section::Triggers, |engine, names| {
+        engine.put_triggers(names.into_iter().map(|name| (name, None)));
+    })
+}
+
+fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let listed = listed(args)?;
+    let mut all = context.engine.triggers.all();
+    all.retain(|(name, _)| listed(name));
+    sink.array(all.len());
+    all.iter().for_each(|(_, trigger)| answer(trigger, sink));
+    Ok(())
+}
+
+fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let engine = context.engine;
+    let all = match args.len() {
+        2 => engine.triggers.all(),
+        3 => vec![(args.bytes(2).into(), known(context, args.bytes(2))?)],
+        _ => return Err(ErrorCode::Syntax.into()),
+    };
+    let outbox = &engine.triggers.outbox;
+    sink.map(3);
+    sink.bulk(b"waiting");
+    sink.count(outbox.len(engine));
+    sink.bulk(b"lost");
+    sink.int(outbox.lost.load(Relaxed) as i64);
+    sink.bulk(b"triggers");
+    sink.array(all.len());
+    for (_, trigger) in &all {
+        let figures = &trigger.figures;
+        sink.map(5);
+        sink.bulk(b"name");
+        sink.bulk(&trigger.name);
+        for (name, figure) in [
+            ("fired", &figures.fired),
+            ("failed", &figures.failed),
+            ("passed-over", &figures.passed_over),
+            ("dead", &figures.dead),
+        ] {
+            sink.bulk(name.as_bytes());
+            sink.int(figure.load(Relaxed) as i64);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a trigger would fire for an event that somebody has made up, and if so what it would do: of a program what
+/// comes of it and what it would change, with the rights of whoever asks, and nothing of it stays.
+fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    let trigger = known(context, args.bytes(2))?;
+    let json = Json::parse(args.bytes(3)).map_err(|text| Error::err(format!("event: {text}")))?;
+    let event = Value::from(&json);
+    let (fires, why) = trigger.would_fire(context.engine, event.clone())?;
+    let begin = |sink: &mut ReplySink<'_>, more: usize| {
+        sink.map(3 + more);
+        sink.bulk(b"fires");
+        sink.bool(fires);
+        sink.bulk(b"because");
+        sink.bulk(why.as_bytes());
+        sink.bulk(b"event");
+        event.answer(sink);
+    };
+    let (name, to) = match &trigger.action {
+        _ if !fires => {
+            begin(sink, 0);
+            return Ok(());
+        }
+        Action::Inside(_) | Action::After(_) => {
+            let stored = trigger.program(&context.engine.programs).ok_or_else(|| trigger.no_program())?;
+            let params = stored.program.event_params(|| event.clone())?;
+            return program::look(context, (&stored.program, params), sink, |sink| begin(sink, 2));
+        }
+        Action::Stream(to) => ("stream", to),
+        Action::Publish(to) => ("channel", to),
+    };
+    let to = trigger.told(to, context.now_ms, event.clone())?;
+    begin(sink, 1);
+    sink.bulk(name.as_bytes());
+    sink.bulk(&to);
+    Ok(())
+}

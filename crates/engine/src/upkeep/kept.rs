@@ -1,0 +1,134 @@
+//! Owns: what the engine does about what is kept on disk: refusing writes and holding them back, holding replies until
+//! what they tell is safe. Does not own: its figures and orders (`crate::durable`), the last safe epoch
+//! (`crate::safe`), files, threads (the server's).
+
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use crate::durable::{Order, Refuser};
+use crate::engine::Engine;
+use crate::error::{Error, ErrorCode};
+use crate::mailbox::Message;
+use crate::reply::{Output, OutputPlace};
+use crate::special;
+
+/// What is answered then; Valkey's words.
+const SNAPSHOT_FAILED: &str = "Valkey is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may \
+     modify the data set are disabled, because this instance is configured to report errors during writes if RDB \
+     snapshotting fails (stop-writes-on-bgsave-error option). Please check the Valkey logs for details about the RDB \
+     error.";
+
+/// How long what was told may not be on the disk before writes are held back.
+const UNSYNCED_MS_MAX: u64 = 2000;
+/// How long a write waits until it is looked at again whether it is still to be held back.
+const BEHIND_MS: u64 = 5;
+
+impl Engine {
+    /// From now on writes are refused, with these words; or not any more, for this reason.
+    pub fn refuse_writes(&self, by: Refuser, why: Option<&str>) {
+        let mut refusals = self.durable.refusals.lock();
+        refusals[by as usize] = why.map(Box::from);
+        self.special.set(special::REFUSING, refusals.iter().any(Option::is_some));
+    }
+    /// `stop-writes-on-bgsave-error`: writes are refused where snapshots are wanted and the last one failed.
+    pub fn look_at_snapshots(&self) {
+        let wanted = self.settings.stop_writes.load(Relaxed) && self.settings.has_save_points.load(Relaxed);
+        let refuses = wanted && self.durable.saves.has_failed.load(Relaxed);
+        self.refuse_writes(Refuser::Snapshot, refuses.then_some(SNAPSHOT_FAILED));
+    }
+    /// Whether writes are to be held back for a moment, since what was told is not on the disk for too long.
+    pub fn hold_writes_back(&self, hold: bool) {
+        if self.special.has(special::BEHIND) != hold {
+            self.special.set(special::BEHIND, hold);
+        }
+    }
+    /// Looks whether what was told is not on the disk for too long, or is too much: whoever keeps it may wait for the
+    /// disk just now.
+    pub fn look_at_log(&self, now_ms: u64) {
+        let since_ms = self.durable.unsynced_since_ms.load(Relaxed);
+        let is_late = since_ms != 0 && now_ms.saturating_sub(since_ms) > UNSYNCED_MS_MAX;
+        if is_late && !self.special.has(special::BEHIND) {
+            self.durable.log.syncs_late.fetch_add(1, Relaxed);
+        }
+        self.hold_writes_back(is_late || self.keyspace.is_behind());
+    }
+    /// What is kept is being loaded, or is there.
+    pub fn set_loading(&self, is_loading: bool) {
+        self.special.set(special::LOADING, is_loading);
+    }
+
+    /// CONFIG SET appendonly. At the start nobody takes orders yet: the server looks for itself.
+    pub(crate) fn follow_appendonly(&self, wanted: bool) {
+        if self.durable.check().is_ok() && self.durable.log.is_on.swap(wanted, Relaxed) != wanted {
+            // It is never refused: there is one for each change.
+            let _ = self.durable.order(Order::Log(wanted));
+        }
+    }
+
+    /// When the last snapshot was made, or the server started.
+    pub(crate) fn last_save_ms(&self) -> u64 {
+        match self.durable.saves.last_ms.load(Relaxed) {
+            0 => self.stats.started_ms,
+            at_ms => at_ms,
+        }
+    }
+
+    /// Why a write cannot run now.
+    pub(crate) fn refusal(&self) -> Option<Error> {
+        let refusals = self.durable.refusals.lock();
+        let why = refusals.iter().flatten().next()?;
+        Some(Error::new(ErrorCode::Misconfigured, why.to_string()))
+    }
+    /// What a client is told while what was kept is loaded.
+    pub(crate) fn loading_error(&self) -> Error {
+        let text =
+            format!("Weft is loading the dataset in memory: {:.0}% done", self.durable.loading.percent());
+        Error::new(ErrorCode::Loading, text)
+    }
+    /// Why nothing is served yet: what was kept is being loaded, so far.
+    #[must_use]
+    pub fn loading(&self) -> Option<Error> {
+        self.special.has(special::LOADING).then(|| self.loading_error())
+    }
+    /// When a request that was held back is looked at again.
+    #[must_use]
+    pub fn held_back_until_ms(&self, now_ms: u64) -> u64 {
+        let pause = self.pause.until_ms();
+        if pause <= now_ms && self.special.has(special::BEHIND) { now_ms + BEHIND_MS } else { pause }
+    }
+
+    /// Epochs up to this one are safe: what waits for them is sent.
+    pub fn set_safe(&self, epoch: u64) {
+        self.safe.epoch.store(epoch, Release);
+        self.post_all(|| Message::Safe);
+    }
+
+    /// Replies wait for what was told to be safe, or not any more.
+    pub fn set_held(&self, held: bool) {
+        self.safe.is_lost.store(false, Release);
+        self.special.set(special::HELD, held);
+        if !held {
+            self.set_safe(u64::MAX);
+        }
+    }
+    /// What was told and is not safe never will be: replies that wait for it become errors, and later ones do not wait.
+    pub fn lose_held(&self) {
+        // In this order: whoever is told has nothing held any more.
+        self.special.set(special::HELD, false);
+        self.safe.is_lost.store(true, Release);
+        self.post_all(|| Message::Safe);
+    }
+
+    /// What was written behind this place waits, if anything has been told that is not safe yet: who reads does not see
+    /// it before either (`strict-reads`). `own`: the last epoch that the writer has told something in. Says whether it
+    /// waits.
+    #[cold]
+    pub fn hold_output(&self, output: &mut Output, from: OutputPlace, own: u64) -> bool {
+        let strict = self.settings.strict_reads.load(Relaxed);
+        let epoch = if strict { self.keyspace.told_epoch() } else { own };
+        let waits = epoch > self.safe.epoch() && (output.end() != from || output.has_told());
+        if waits {
+            output.hold(from, epoch);
+        }
+        waits
+    }
+}
