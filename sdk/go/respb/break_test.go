@@ -378,3 +378,36 @@ func TestBrokenLinksAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// TestCloseWhileChannelsEnd: a connection is closed while the server's answers to CLOSE still come in for its channels: both take
+// lanes out, and under the race detector neither does it behind the other's back.
+func TestCloseWhileChannelsEnd(t *testing.T) {
+	ctx := testContext(t)
+	addr := serve(t, &resp.Server{Handler: newStore().handler()})
+	for range 40 {
+		c, err := Dial(ctx, Options{Addr: addr, Protocol: RESPB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var channels []*Channel
+		for range 100 {
+			ch, err := c.Channel(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ch.Do(ctx, "PING"); err != nil {
+				t.Fatal(err)
+			}
+			channels = append(channels, ch)
+		}
+		// This call is the reader while the channels end.
+		waits := goDo(ctx, channels[0], "BLPOP", "nobody pushes", "0")
+		for _, ch := range channels[1:] {
+			_ = ch.Close()
+		}
+		_ = c.Close()
+		if got := <-waits; !errors.Is(got.err, ErrClosed) {
+			t.Fatalf("the call that waited got %v", got.err)
+		}
+	}
+}

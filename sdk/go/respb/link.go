@@ -339,12 +339,14 @@ func (l *link) fail(err error) {
 	}
 	l.err = err
 	var lost []*call
-	l.eachLane(func(la *lane) { lost = append(lost, la.end(err)...) })
+	var lanes []*lane // a copy: the reader goes on taking lanes out of the map until it sees the end
+	l.eachLane(func(la *lane) {
+		lost = append(lost, la.end(err)...)
+		lanes = append(lanes, la)
+	})
 	l.pending = 0
 	l.out = nil
 	l.makeRoom()
-	lanes := l.lanes
-	zero := l.zero
 	close(l.dead)
 	if l.watch.timer != nil {
 		l.watch.timer.Stop()
@@ -357,9 +359,6 @@ func (l *link) fail(err error) {
 	}
 	for _, c := range lost {
 		c.finish(err)
-	}
-	if zero != nil {
-		zero.ch.broken(zero, err)
 	}
 	for _, la := range lanes {
 		la.ch.broken(la, err)
