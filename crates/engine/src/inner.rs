@@ -11,6 +11,8 @@
 //! With a journal ([`Inner::begin_undo`]) nobody is told of anything before [`Inner::commit`]: no watch is touched, no
 //! event or message published, nobody who waits is served.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use weft_protocol::table::{self, CommandId, CommandSpec, flag, policy};
 use weft_store::{Guards, Savepoint, wants};
 
@@ -26,7 +28,7 @@ use crate::requests::is_container;
 use crate::runner;
 use crate::session::Session;
 use crate::special;
-use crate::stats::bump;
+use crate::stats::{CommandStats, bump};
 
 /// Why a command does not run inside an operation. Nothing has happened.
 #[derive(Clone, Debug)]
@@ -93,6 +95,9 @@ pub struct Inner<'c, 'a, 'b> {
 impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     /// Commands inside an operation; `place` is where ACL LOG says that they were.
     pub fn new(context: &'c mut Context<'a, 'b>, place: LogPlace) -> Self {
+        if !context.is_inner {
+            context.local.time_us = 0;
+        }
         Self { context, place }
     }
     /// The operation's context.
@@ -107,10 +112,20 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
 
     /// Whether a command may run here with these arguments.
     pub fn admit(&mut self, args: &Args<'_>) -> Result<Handler, Refusal> {
+        let outcome = self.may_run(args);
+        // One that is to run again is no refusal.
+        if matches!(&outcome, Err(refusal) if !matches!(refusal, Refusal::Unknown | Refusal::NeedsWorld)) {
+            bump(&self.counted(command_id(args)).rejected, 1);
+        }
+        outcome
+    }
+    fn may_run(&mut self, args: &Args<'_>) -> Result<Handler, Refusal> {
         let spec = args.spec;
         let handler = self.context.engine.handler(command_id(args)).ok_or(Refusal::Unknown)?;
         check_arity(spec, args.len()).map_err(|_| Refusal::Arity(spec))?;
-        if spec.flags & flag::NOSCRIPT != 0
+        let lifted =
+            spec.flags & flag::ADMIN != 0 && self.context.engine.settings.any_in_scripts.load(Relaxed);
+        if (spec.flags & flag::NOSCRIPT != 0 && !lifted)
             || matches!(handler.scope, Scope::Exec | Scope::Unwatch | Scope::Operation(_) | Scope::Brief(_))
         {
             return Err(Refusal::Forbidden(spec));
@@ -198,10 +213,13 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     /// A command has run here: it is counted.
     #[inline]
     pub(crate) fn ran(&self, id: CommandId, failed: bool) {
-        let stats = &self.context.engine.stats.workers[usize::from(self.context.local.worker)];
-        let stats = &stats.by_command[usize::from(id.0)];
+        let stats = self.counted(id);
         bump(&stats.calls, 1);
         bump(&stats.failed, u64::from(failed));
+    }
+    fn counted(&self, id: CommandId) -> &CommandStats {
+        let worker = usize::from(self.context.local.worker);
+        &self.context.engine.stats.workers[worker].by_command[usize::from(id.0)]
     }
     /// As [`run`](Self::run), with the reply written to a sink. What a command that failed has written there is taken
     /// back.
@@ -220,7 +238,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
             Hold::World(world, guards) => Hold::World(world, guards),
         };
         let mut inner = Context::new(engine, session, local, *now_ms, hold).without_blocking();
-        (inner.fires, inner.depth) = (*fires, *depth);
+        (inner.is_inner, inner.fires, inner.depth) = (true, *fires, *depth);
         let mark = sink.mark();
         let outcome = runner::run(&mut inner, handler, args, sink);
         if outcome.is_err() {

@@ -243,3 +243,92 @@ fn info_and_memory_stats_tell_of_scripts_and_functions() {
     assert_eq!(counted(&mut bench), [0, 0, 0]);
     assert_eq!(stats(&mut bench, "functions.caches"), 0);
 }
+
+#[test]
+fn a_command_takes_all_that_unpack_gives() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    for (count, behind) in [(7990, ""), (7998, ""), (7999, ""), (7999, ", 'one more'")] {
+        text(&mut bench, client, &["DEL", "l"]);
+        let script = format!(
+            "local a = {{}} for i = 1, {count} do a[i] = i end \
+             local n = redis.call('RPUSH', 'l', unpack(a){behind}) \
+             return {{n, redis.call('LINDEX', 'l', -1), #redis.call('LRANGE', 'l', 0, -1)}}"
+        );
+        // What stands behind cuts `unpack(a)` to its first value.
+        let expected = if behind.is_empty() {
+            format!("[{count} {count} {count}]")
+        } else {
+            "[2 one more 2]".to_owned()
+        };
+        assert_eq!(text(&mut bench, client, &["EVAL", &script, "1", "l"]), expected);
+    }
+    let nested = "local a = {} for i = 1, 7999 do a[i] = 'missing' end return #redis.call('MGET', unpack(a))";
+    assert_eq!(text(&mut bench, client, &["EVAL", nested, "0"]), "7999");
+    let wrong = "local a = {} for i = 1, 7999 do a[i] = {} end return redis.pcall('MGET', unpack(a))";
+    assert!(text(&mut bench, client, &["EVAL", wrong, "0"]).contains("must be strings or integers"));
+}
+
+#[test]
+fn debug_lets_scripts_call_what_they_may_not() {
+    let mut bench = Bench::new();
+    bench.allow_debug();
+    let client = bench.connect(Protocol::Resp3);
+    let script = "redis.setresp(3) return redis.call('DEBUG', 'PROTOCOL', 'BIGNUM').big_number";
+    assert!(text(&mut bench, client, &["EVAL", script, "0"]).contains("not allowed from script"));
+    assert_eq!(text(&mut bench, client, &["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]), "OK");
+    assert!(
+        text(&mut bench, client, &["EVAL", script, "0"]).contains("1234567999999999999999999999999999999")
+    );
+    assert!(text(&mut bench, client, &["EVAL", "return redis.call('MULTI')", "0"]).contains("not allowed"));
+    assert_eq!(text(&mut bench, client, &["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "0"]), "OK");
+    assert!(text(&mut bench, client, &["EVAL", script, "0"]).contains("not allowed from script"));
+}
+
+#[test]
+fn a_limit_that_holds_no_key_refuses_the_first_write() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    text(&mut bench, client, &["CONFIG", "SET", "maxmemory", "1"]);
+    assert!(text(&mut bench, client, &["EVAL", "return redis.call('SET', 'x', 1)", "0"]).starts_with("-OOM"));
+    assert!(text(&mut bench, client, &["SET", "x", "1"]).starts_with("-OOM"));
+    assert_eq!(text(&mut bench, client, &["GET", "x"]), text(&mut bench, client, &["GET", "y"]));
+    text(&mut bench, client, &["CONFIG", "SET", "maxmemory", "1000"]);
+    assert_eq!(text(&mut bench, client, &["SET", "x", "1"]), "OK");
+}
+
+#[test]
+fn time_stands_still_for_a_script_and_what_it_may_not_run_is_counted() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    bench.allow_debug();
+    text(&mut bench, client, &["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]);
+    let script = "local a = redis.call('TIME') redis.call('DEBUG', 'SLEEP', '0.01') local b = redis.call('TIME') \
+                  return {tostring(a[1] == b[1] and a[2] == b[2]), a[2]}";
+    let first = text(&mut bench, client, &["EVAL", script, "0"]);
+    assert!(first.starts_with("[true "), "{first}");
+    bench.pass(5);
+    assert_ne!(
+        text(&mut bench, client, &["EVAL", script, "0"]),
+        first,
+        "the next script has a time of its own"
+    );
+    text(&mut bench, client, &["CONFIG", "SET", "maxmemory", "1"]);
+    text(&mut bench, client, &["CONFIG", "RESETSTAT"]);
+    assert_eq!(
+        text(&mut bench, client, &["EVAL", "return redis.pcall('SET', 'x', 'y').err", "0"]),
+        "OOM command not allowed when used memory > 'maxmemory'."
+    );
+    let stats = text(&mut bench, client, &["INFO", "commandstats"]);
+    let set = stats.lines().find(|line| line.starts_with("cmdstat_set:")).unwrap_or_default();
+    assert!(set.contains("calls=0,") && set.contains("rejected_calls=1,failed_calls=0"), "{stats}");
+}
+
+#[test]
+fn a_set_that_a_script_sorts_by_nothing_has_one_order() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    text(&mut bench, client, &["SADD", "s", "d", "b", "aa", "c", "a"]);
+    let script = "return redis.call('SORT', KEYS[1], 'BY', '_')";
+    assert_eq!(text(&mut bench, client, &["EVAL", script, "1", "s"]), "[a aa b c d]");
+}

@@ -301,16 +301,24 @@ impl Frame<'_> {
     pub fn reserve(&mut self, values: usize) -> Result<(), Raise> {
         let values = c_int::try_from(values).unwrap_or(c_int::MAX);
         // SAFETY: growing the stack only allocates; beyond its limit it says 0.
-        if unsafe { ffi::lua_checkstack(self.l, values) } != 0 {
+        if unsafe { ffi::lua_checkstack(self.l, values) } != 0 || self.has_kept(values) {
             return Ok(());
         }
         Err(self.error("stack overflow"))
     }
+    /// Whether so many values have their place in what Lua keeps for every function besides its arguments. These alone
+    /// may be more than a stack's limit: `redis.call('LPUSH', 'l', unpack(list))` with the 8000 that `unpack` gives.
+    fn has_kept(&self, values: c_int) -> bool {
+        // SAFETY: any state may be asked.
+        let used = unsafe { ffi::lua_gettop(self.l) };
+        let end = self.args.saturating_add(ffi::LUA_MINSTACK as usize);
+        usize::try_from(used.saturating_add(values)).is_ok_and(|wanted| wanted <= end)
+    }
     /// A place on the stack for what is pushed: Lua keeps some for every function, more is asked for before loops.
     fn place(&mut self) {
         // SAFETY: see `reserve`. A stack of 8000 values for one function is full only for who has not asked.
-        let there = unsafe { ffi::lua_checkstack(self.l, 1) };
-        assert!(there != 0, "whoever pushes many values asks for their place before");
+        let there = unsafe { ffi::lua_checkstack(self.l, 1) } != 0 || self.has_kept(1);
+        assert!(there, "whoever pushes many values asks for their place before");
     }
     /// Pushes nil.
     pub fn push_nil(&mut self) {

@@ -88,6 +88,8 @@ settings! {
     active_expire: AtomicBool = true,
     /// `rdb-version-check relaxed`: RESTORE takes what a newer server has written.
     any_rdb_version: AtomicBool = false,
+    /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what is flagged `noscript` and `admin`, such as DEBUG.
+    any_in_scripts: AtomicBool = false,
     /// DEBUG SET-SKIP-CHECKSUM-VALIDATION: RESTORE does not look at the checksum.
     any_checksum: AtomicBool = false,
     /// `hz`: how often a second background work is done.

@@ -46,6 +46,8 @@ pub struct Local {
     pub(crate) composed: Composed,
     /// The program that was looked up last, and what it was given, for the run that follows.
     pub(crate) programs: Prepared,
+    /// What TIME has answered to the operation that runs, which it answers again; 0 for nothing yet.
+    pub(crate) time_us: u64,
     /// When the present command began, if it is timed.
     pub(crate) began: Option<Instant>,
     /// How an operation leaves its stack when it takes long, if it runs on one of its own.
@@ -76,6 +78,7 @@ impl Local {
             reply: None,
             composed: Composed::default(),
             programs: Prepared::default(),
+            time_us: 0,
             began: None,
             door: None,
             forwards: Forwards::default(),
@@ -177,6 +180,8 @@ pub struct Context<'a, 'b> {
     /// The database.
     pub db: u8,
     pub(crate) may_block: bool,
+    /// It is a command of an operation: of a script, a program, a trigger.
+    pub(crate) is_inner: bool,
     /// What it writes may fire triggers.
     pub(crate) fires: bool,
     /// How many triggers have led to it.
@@ -196,7 +201,8 @@ impl<'a, 'b> Context<'a, 'b> {
         hold: Hold<'a, 'b>,
     ) -> Self {
         let db = session.db;
-        Self { engine, session, local, now_ms, db, may_block: true, fires: true, depth: 0, claim: None, hold }
+        let (may_block, is_inner, fires) = (true, false, true);
+        Self { engine, session, local, now_ms, db, may_block, is_inner, fires, depth: 0, claim: None, hold }
     }
     /// The command must answer at once: in EXEC and in scripts.
     #[must_use]

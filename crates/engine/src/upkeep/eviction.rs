@@ -28,8 +28,11 @@ pub struct Eviction {
 /// and triggers where keys are evicted, as a part of it and in bytes, whichever is more. Consumers that begin and
 /// entries that are handed out are what empties a full stream, so that they are not refused at the limit; but names of
 /// consumers or keys would go on without an end.
-const BEYOND_PART: usize = 16;
-const BEYOND_BYTES: usize = 16 << 20;
+const BEYOND_PART: isize = 16;
+const BEYOND_BYTES: isize = 16 << 20;
+
+/// A key of one byte with a value of one, as used memory counts it.
+const SMALLEST_BYTES: isize = 96;
 
 /// More than any request of one key makes the store grow by, for each byte that it brings and besides: an entry, its
 /// place in a table, a block of a stream, the larger form of a small collection.
@@ -45,10 +48,15 @@ pub struct Room {
 }
 
 impl Engine {
+    /// What keys and values may take before there is no room for another, if there is a limit: `maxmemory` without one
+    /// small key. A limit that holds none is below 0, and refuses the first one too.
+    fn limit_bytes(&self) -> Option<isize> {
+        let limit = self.settings.maxmemory_bytes.load(Relaxed);
+        (limit != 0).then(|| limit as isize - SMALLEST_BYTES)
+    }
     /// Whether used memory, as it is counted now, is below `maxmemory`, if there is one.
     pub(crate) fn has_room(&self) -> bool {
-        let limit = self.settings.maxmemory_bytes.load(Relaxed);
-        limit == 0 || self.keyspace.used_bytes() <= limit
+        self.limit_bytes().is_none_or(|limit| self.keyspace.used_bytes() as isize <= limit)
     }
     /// Whether keys are evicted at the limit.
     pub(crate) fn evicts(&self) -> bool {
@@ -56,9 +64,10 @@ impl Engine {
     }
     /// Whether it is not far above it.
     pub(crate) fn has_room_beyond(&self) -> bool {
-        let limit = self.settings.maxmemory_bytes.load(Relaxed);
-        let beyond = limit.saturating_add((limit / BEYOND_PART).max(BEYOND_BYTES));
-        limit == 0 || self.keyspace.used_bytes() <= beyond
+        self.limit_bytes().is_none_or(|limit| {
+            let beyond = limit.saturating_add((limit / BEYOND_PART).max(BEYOND_BYTES));
+            self.keyspace.used_bytes() as isize <= beyond
+        })
     }
     /// Whether a command may run when used memory is above the limit.
     pub(crate) fn may_run_without_room(&self, spec: &CommandSpec) -> bool {
@@ -75,8 +84,8 @@ impl Eviction {
 
     /// Looks at used memory: before a batch, and behind an eviction.
     pub fn look(&mut self, engine: &Engine) {
-        let limit = engine.settings.maxmemory_bytes.load(Relaxed) as isize;
-        self.room = if limit == 0 { isize::MAX } else { limit - engine.keyspace.used_bytes() as isize };
+        self.room =
+            engine.limit_bytes().map_or(isize::MAX, |limit| limit - engine.keyspace.used_bytes() as isize);
     }
     /// What a request has stored was not estimated: whoever asks next looks.
     #[inline]
@@ -106,12 +115,14 @@ impl Eviction {
         effects: &mut Effects,
     ) -> Room {
         let settings = &engine.settings;
-        let limit = settings.maxmemory_bytes.load(Relaxed);
         // A pause of writes is one of eviction and expiry too.
         self.look(engine);
         if self.room >= 0 || engine.pause.until_ms() > now_ms {
             return Room { is_there: true, evicted: 0 };
         }
+        let Some(limit) = engine.limit_bytes().and_then(|limit| usize::try_from(limit).ok()) else {
+            return Room { is_there: self.room >= 0, evicted: 0 };
+        };
         match batch.free_flushed(limit) {
             Outcome::Nothing => {}
             Outcome::Enough | Outcome::More => {

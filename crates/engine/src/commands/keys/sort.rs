@@ -184,8 +184,9 @@ fn sort(
     check_rights(context, args, &options)?;
     let Source { mut elements, is_set } = source(context, args)?;
     if options.keeps_order {
-        if is_set && options.store.is_some() {
-            // The order of a set is nobody's: what is stored should be the same wherever it is done.
+        if is_set && (options.store.is_some() || context.is_inner) {
+            // The order of a set is nobody's: what is stored should be the same wherever it is done, and what scripts
+            // make of it.
             (options.by, options.alpha) = (None, true);
             order(context, &mut elements, &options)?;
         } else if options.descending && !is_set {

@@ -43,7 +43,8 @@ fn server_info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplyS
     Ok(())
 }
 
-/// Seconds and microseconds. The one command whose answer is finer than the time that commands run at.
+/// Seconds and microseconds. The one command whose answer is finer than the time that commands run at. Within an
+/// operation, for which time stands still, it is that of its first TIME.
 fn time(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
     let fine = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64);
     // A clock that is not the system's (in tests) is right, however coarse.
@@ -52,6 +53,9 @@ fn time(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
     } else {
         context.now_ms * 1000
     };
+    let first = &mut context.local.time_us;
+    let us = if context.is_inner && *first != 0 { *first } else { us };
+    *first = us;
     sink.array(2);
     sink.bulk((us / 1_000_000).to_string().as_bytes());
     sink.bulk((us % 1_000_000).to_string().as_bytes());

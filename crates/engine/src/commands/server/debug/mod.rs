@@ -53,6 +53,7 @@ const SUBCOMMANDS: &[(&str, usize, usize, HandlerFn)] = &[
     ("LOADAOF", 0, 0, no_log),
     ("SDSLEN", 1, 1, sdslen),
     ("SET-ACTIVE-EXPIRE", 1, 1, set_active_expire),
+    ("SET-DISABLE-DENY-SCRIPTS", 1, 1, set_disable_deny_scripts),
     ("SET-SKIP-CHECKSUM-VALIDATION", 1, 1, set_skip_checksum),
     ("SLEEP", 1, 1, sleep),
     ("STRINGMATCH-LEN", 2, 2, stringmatch_len),
@@ -63,7 +64,6 @@ const SUBCOMMANDS: &[(&str, usize, usize, HandlerFn)] = &[
     ("HASHTABLE-CAN-ABORT-SHRINK", 1, 1, nothing),
     ("PAUSE-CRON", 1, 1, nothing),
     ("REPLYBUFFER", 2, 2, nothing),
-    ("SET-DISABLE-DENY-SCRIPTS", 1, 1, nothing),
     // Would end the server.
     ("ASSERT", 0, usize::MAX, no_crash),
     ("CRASH-AND-RECOVER", 0, usize::MAX, no_crash),
@@ -156,6 +156,17 @@ fn sleep(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> 
 
 fn set_active_expire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
     context.engine.settings.active_expire.store(args.int(2)? != 0, Relaxed);
+    sink.ok();
+    Ok(())
+}
+
+/// What has no place in a script for other reasons (it waits, it is about the session) stays refused.
+fn set_disable_deny_scripts(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    sink: &mut ReplySink<'_>,
+) -> Outcome {
+    context.engine.settings.any_in_scripts.store(args.int(2)? != 0, Relaxed);
     sink.ok();
     Ok(())
 }
