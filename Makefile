@@ -2,7 +2,7 @@
 #
 # BUILD=debug|release   how `run` and `test` build. Without it `run` takes release; `test` takes debug, which checks overflow.
 # SECONDS=60            how long `attack`, `attack-asan` and `attack-tsan` take.
-# FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target.
+# FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target; FUZZ_HOUR=3600 is that of `fuzz-long`.
 # QUICK=1               `bench-peers` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
 # WORKLOADS             which files of bench/workloads `bench-workloads` measures: names without .toml. All where it is not set.
 # BENCH_FLAGS           further flags for `bench-cache`, such as `-sections small,large`.
@@ -18,6 +18,7 @@ $(error BUILD is debug or release, not '$(BUILD)')
 endif
 
 FUZZ_SECONDS ?= 20
+FUZZ_HOUR ?= 3600
 ATTACK_SECONDS = $(or $(filter-out 0,$(SECONDS)),60)
 export VERBOSE ?=
 WORKLOADS ?= $(notdir $(basename $(wildcard bench/workloads/*.toml)))
@@ -207,6 +208,10 @@ gen: ## write everything that is generated: code and pages from spec/, vectors, 
 fuzz-smoke: ## run each fuzz target for FUZZ_SECONDS (needs a nightly toolchain)
 	scripts/fuzz $(FUZZ_SECONDS)
 
+.PHONY: fuzz-long
+fuzz-long: ## the same for an hour each, what was found on the way kept in tests/fuzz/corpus (FUZZ_HOUR=3600 seconds)
+	scripts/fuzz $(FUZZ_HOUR)
+
 .PHONY: attack
 attack: ## hostile clients against the server for SECONDS, while honest ones check every reply
 	cargo build --locked --release --package weft --package weft-attacker
@@ -312,7 +317,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust test-counted test-c test-go test-go-differential test-go-e2e test-e2e test-console test-packages-short test-apps-short test-valkey-short test-attack
+test-steps: test-rust bench-check test-counted test-c test-go test-go-differential test-go-e2e test-e2e test-console test-packages-short test-apps-short test-valkey-short test-attack
 
 .PHONY: test-rust
 test-rust:
