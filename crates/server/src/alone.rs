@@ -15,7 +15,6 @@ use crate::http::head::{self, HeadLimits};
 use crate::http::json::{Commands, Place};
 use crate::http::target;
 use crate::listener::{Arrival, Inbox, Speaks};
-use crate::pace::Cycles;
 use crate::poll::Poll;
 use crate::shared::Shared;
 use crate::worker::Worker;
@@ -86,7 +85,7 @@ impl Alone {
     pub fn tick(&mut self) {
         self.worker.look(0).expect("sockets can be looked at");
         let (now_ms, now_us) = (self.engine.clock.now_ms(), self.worker.clock_us());
-        self.worker.tick(now_ms, now_us, &mut Cycles::default());
+        self.worker.tick(now_ms, now_us);
     }
 }
 

@@ -107,7 +107,6 @@ impl<'e> Crew<'e> {
 
     /// What a thread does until the server has stopped.
     pub(crate) fn drive(&self, thread: usize) -> io::Result<()> {
-        crate::pace::prepare();
         let mut driver = Driver::new(self, thread);
         let result = driver.run();
         if result.is_err() {

@@ -53,7 +53,6 @@ mod limits;
 mod listener;
 pub mod log;
 pub mod options;
-mod pace;
 mod persistence;
 mod poll;
 mod shared;

@@ -48,7 +48,6 @@ use crate::limits::{
     RESUMED_PER_TICK_MAX, SWEEP_MS,
 };
 use crate::listener::{Arrival, Inbox, Speaks};
-use crate::pace::Cycles;
 use crate::poll::{Poll, Ready, Waker, borrowed};
 use followers::Followers;
 use upkeep::Sweep;
@@ -72,7 +71,6 @@ pub(crate) struct Worker<'e> {
     has_news: bool,
     /// The inbox has had more than one tick takes.
     is_behind: bool,
-    cycles: Cycles,
     now_ms: u64,
     /// The time of this tick on a clock that is never set, from when the server began.
     now_us: u64,
@@ -118,7 +116,6 @@ impl<'e> Worker<'e> {
             is_feeding: false,
             has_news: false,
             is_behind: false,
-            cycles: Cycles::default(),
             now_ms,
             now_us: 0,
             began,
@@ -139,9 +136,8 @@ impl<'e> Worker<'e> {
         self.poll.wait(timeout_ms, &mut self.ready)
     }
 
-    /// Does what the last look has brought and what the time brings. `cycles` are those of the thread. Says whether the
-    /// worker has stopped.
-    pub(crate) fn tick(&mut self, now_ms: u64, now_us: u64, cycles: &mut Cycles) -> bool {
+    /// Does what the last look has brought and what the time brings. Says whether the worker has stopped.
+    pub(crate) fn tick(&mut self, now_ms: u64, now_us: u64) -> bool {
         (self.now_ms, self.now_us) = (now_ms, now_us);
         self.io.pen.set_time(now_ms);
         self.io.resumes_left = RESUMED_PER_TICK_MAX;
@@ -149,7 +145,6 @@ impl<'e> Worker<'e> {
         self.io.aftermath.extend(later);
         let waiting = self.io.turns.len();
         self.executor.begin_turn(waiting > 0);
-        self.cycles = *cycles;
         (self.has_news, self.is_behind) = (false, false);
         // A thread's CPU time is a system call: asked for once a millisecond.
         let began_cpu_ns = (now_ms != self.timed_ms).then(cpu_ns);
@@ -178,7 +173,6 @@ impl<'e> Worker<'e> {
         self.take_down_leaving();
         self.sweep();
         self.count_tick(began_cpu_ns);
-        *cycles = self.cycles;
         self.is_over = self.has_stopped();
         self.is_over
     }
@@ -192,10 +186,6 @@ impl<'e> Worker<'e> {
     pub(crate) fn tell(&mut self, event: Ready) {
         self.has_news = true;
         self.ready.push(event);
-    }
-    /// How many sockets have something.
-    pub(crate) fn news_len(&self) -> usize {
-        self.ready.len()
     }
     /// Whether there is anything for a tick to do.
     pub(crate) fn is_due(&self, now_ms: u64) -> bool {
@@ -219,10 +209,6 @@ impl<'e> Worker<'e> {
             || !self.io.dead.is_empty()
             || !self.io.leaving.is_empty()
             || self.sweep.is_under_way()
-    }
-    /// Whether nothing is lost when the next look comes a moment later.
-    pub(crate) fn may_pause(&self) -> bool {
-        !self.has_more_to_do() && self.stop_ms.is_none()
     }
     /// The time since the server began.
     pub(crate) fn clock_us(&self) -> u64 {

@@ -125,8 +125,6 @@ settings! {
     /// `latency-tracking`: histograms of each command's time.
     latency_tracking: AtomicBool = true,
 
-    /// `poll-interval-us`: the least time between two looks at the sockets of many clients; 0 for none.
-    poll_interval_us: AtomicU32 = 150,
     /// `threads-always-active`: each worker has its own thread, however little there is to do.
     threads_always_active: AtomicBool = false,
     /// `maxclients`: connections.

@@ -9,7 +9,6 @@ use super::load::{Load, WINDOW_US};
 use super::{Crew, Post, Seat};
 use crate::clock::cpu_ns;
 use crate::limits::SWEEP_MS;
-use crate::pace::{Cycles, Pace};
 use crate::poll::Ready;
 use crate::worker::Worker;
 
@@ -40,9 +39,6 @@ pub(super) struct Driver<'c, 'e> {
     /// Where each worker stands in them.
     places: Box<[usize]>,
     giver: Option<usize>,
-    pace: Pace,
-    /// Of the connections of all its workers.
-    cycles: Cycles,
     /// The beginning of the present window, and the thread's CPU time then.
     window_us: u64,
     window_cpu_us: u64,
@@ -58,10 +54,8 @@ impl<'c, 'e> Driver<'c, 'e> {
             thread,
             workers: Vec::new(),
             news: Vec::new(),
-            cycles: Cycles::default(),
             places: crew.posts.iter().map(|_| 0).collect(),
             giver: None,
-            pace: Pace::new(),
             window_us: 0,
             window_cpu_us: 0,
             load: Load::default(),
@@ -123,16 +117,13 @@ impl<'c, 'e> Driver<'c, 'e> {
 
     /// One round: wait, and a tick of every worker that has something to do.
     fn round(&mut self) -> io::Result<()> {
-        self.pause();
         let timeout_ms = self.workers.iter().map(|worker| worker.timeout_ms()).min().unwrap_or(0);
         let first = &mut self.workers[0];
         first.look(timeout_ms)?;
-        let brought = first.news_len();
         let now_ms = self.crew.engine.clock.now_ms();
         let now_us = first.clock_us();
-        self.pace.looked(now_us, brought);
         let is_over = if self.workers.len() == 1 {
-            self.workers[0].tick(now_ms, now_us, &mut self.cycles)
+            self.workers[0].tick(now_ms, now_us)
         } else {
             self.tick_each(now_ms, now_us)
         };
@@ -157,23 +148,11 @@ impl<'c, 'e> Driver<'c, 'e> {
         let mut is_over = false;
         for worker in &mut self.workers {
             if worker.is_due(now_ms) {
-                is_over |= worker.tick(now_ms, now_us, &mut self.cycles);
+                is_over |= worker.tick(now_ms, now_us);
                 now_us = worker.clock_us();
             }
         }
         is_over
-    }
-
-    /// Lets requests gather when the thread is faster than many clients.
-    fn pause(&mut self) {
-        let interval_us = u64::from(self.crew.engine.settings.poll_interval_us.load(Relaxed));
-        if interval_us == 0 || !self.workers.iter().all(|worker| worker.may_pause()) {
-            return;
-        }
-        let cycle_us = self.cycles.average_us();
-        if let Some(moment) = self.pace.moment(interval_us, cycle_us, || self.workers[0].clock_us()) {
-            crate::pace::sleep(moment);
-        }
     }
 
     /// Takes away workers that have stopped.

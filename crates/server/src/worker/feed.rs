@@ -26,8 +26,7 @@ impl Worker<'_> {
         }
         let now_us = self.now_us;
         let Some(connection) = self.io.get(index) else { return };
-        let cycle_us = now_us - std::mem::replace(&mut connection.active_us, now_us);
-        self.cycles.heard(cycle_us);
+        connection.active_us = now_us;
         if !connection.may_go_on() {
             return self.receive_waiting(index);
         }

@@ -19,10 +19,6 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
                 "threads-always-active",
                 "a thread for each worker at any time, and not one for several while that is enough",
             ),
-            (
-                "poll-interval-us",
-                "while many clients are busy, microseconds between two looks at their sockets, at least; 0 for none",
-            ),
         ],
     ),
     (

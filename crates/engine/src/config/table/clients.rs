@@ -23,8 +23,6 @@ pub(super) const LIST: &[Directive] = &[
     int("threads", (0, 1024), "0").at_start().server(),
     switch("threads-always-active", "no")
         .acts(|e, v| e.settings.threads_always_active.store(v.is_on(), Relaxed)),
-    int("poll-interval-us", (0, 1000), "150")
-        .acts(|e, v| e.settings.poll_interval_us.store(v.u32(), Relaxed)),
     switch("protected-mode", "yes").acts(|e, v| e.settings.protected_mode.store(v.is_on(), Relaxed)),
     // Connections.
     int("maxclients", (1, u32::MAX as i64), "10000")

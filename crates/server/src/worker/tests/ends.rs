@@ -8,7 +8,6 @@ use super::{Alone, argv, channels, received, sends};
 use crate::channels::close;
 use crate::connection::Life;
 use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, FAREWELL_MS, SWEEP_MS};
-use crate::pace::Cycles;
 
 const CLOSE: u8 = 1;
 const GOAWAY: u8 = 4;
@@ -95,7 +94,7 @@ fn channels_that_end_owe_no_more_than_a_limit_together() {
 fn tick_at(alone: &mut Alone, now_ms: u64) {
     alone.worker.look(0).expect("sockets can be looked at");
     let now_us = alone.worker.clock_us();
-    alone.worker.tick(now_ms, now_us, &mut Cycles::default());
+    alone.worker.tick(now_ms, now_us);
 }
 
 #[test]

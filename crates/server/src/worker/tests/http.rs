@@ -5,7 +5,6 @@ use std::os::unix::net::UnixStream;
 
 use super::{Alone, received};
 use crate::http::events::HEARTBEAT_MS;
-use crate::pace::Cycles;
 
 /// One answer.
 #[derive(Debug)]
@@ -525,7 +524,7 @@ fn events_flow_in_the_form_that_the_sdk_reads() {
     let now_ms = alone.engine.clock.now_ms();
     for beat in 1..=2 {
         let now_us = alone.worker.clock_us();
-        alone.worker.tick(now_ms + beat * (HEARTBEAT_MS + 2000), now_us, &mut Cycles::default());
+        alone.worker.tick(now_ms + beat * (HEARTBEAT_MS + 2000), now_us);
         assert_eq!(received(&mut client), b"3\r\n:\n\n\r\n");
     }
     drop((client, pattern));

@@ -5,7 +5,6 @@ use std::io::{Read, Write};
 
 use super::http::{answers, ask, get, one, post};
 use super::{Alone, received, sends};
-use crate::pace::Cycles;
 
 /// A request, with `|` for its line ends, and the status that it must have; the connection ends with it.
 const REFUSED: &[(&str, u16)] = &[
@@ -189,9 +188,9 @@ fn a_request_that_does_not_come_has_a_time() {
         assert!(ask(&mut alone, &mut client, part).is_empty());
         assert_eq!(one(&mut alone, &mut other, b"GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 200);
         let (now_ms, now_us) = (alone.engine.clock.now_ms(), alone.worker.clock_us());
-        alone.worker.tick(now_ms + second_ms - 5000, now_us, &mut Cycles::default());
+        alone.worker.tick(now_ms + second_ms - 5000, now_us);
         assert!(received(&mut client).is_empty());
-        alone.worker.tick(now_ms + second_ms + 1000, now_us, &mut Cycles::default());
+        alone.worker.tick(now_ms + second_ms + 1000, now_us);
         let (got, _) = answers(&received(&mut client));
         assert_eq!(got.first().map(|got| got.status), Some(408), "{got:?}");
         // Who waits between requests has all the time.

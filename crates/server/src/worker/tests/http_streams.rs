@@ -6,7 +6,6 @@ use std::os::unix::net::UnixStream;
 use super::http_resources::{Web, request};
 use super::received;
 use crate::http::events::HEARTBEAT_MS;
-use crate::pace::Cycles;
 
 impl Web {
     /// A client of a stream, and what has come first.
@@ -103,7 +102,7 @@ fn a_silent_stream_beats() {
     let now_ms = web.alone.engine.clock.now_ms();
     for beat in 1..=2 {
         let now_us = web.alone.worker.clock_us();
-        web.alone.worker.tick(now_ms + beat * (HEARTBEAT_MS + 2000), now_us, &mut Cycles::default());
+        web.alone.worker.tick(now_ms + beat * (HEARTBEAT_MS + 2000), now_us);
         assert_eq!(received(&mut client), b"3\r\n:\n\n\r\n", "{beat}");
         assert_eq!(web.hears(&mut client), "");
     }
@@ -190,7 +189,7 @@ fn a_stream_ends_with_its_token() {
     let now_ms = web.alone.engine.clock.now_ms();
     for second in 1..=3 {
         let now_us = web.alone.worker.clock_us();
-        web.alone.worker.tick(now_ms + second * 1100, now_us, &mut Cycles::default());
+        web.alone.worker.tick(now_ms + second * 1100, now_us);
     }
     for (client, path) in gone.iter_mut().zip(paths) {
         let text = web.hears(client);
@@ -207,7 +206,7 @@ fn a_stream_ends_with_its_token() {
     web.runs(r#"["CONFIG","SET","requirepass","main"]"#);
     for second in 4..=6 {
         let now_us = web.alone.worker.clock_us();
-        web.alone.worker.tick(now_ms + second * 1100, now_us, &mut Cycles::default());
+        web.alone.worker.tick(now_ms + second * 1100, now_us);
     }
     for (at, client) in stay.iter_mut().enumerate() {
         assert_eq!(web.hears(client).contains("event: error"), at >= paths.len(), "{at}");

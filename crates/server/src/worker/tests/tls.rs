@@ -9,7 +9,6 @@ use weft_engine::reply::{PIN_BYTES_MIN, ReplySink, Wire};
 
 use super::Alone;
 use crate::limits::{HANDSHAKE_STEPS_PER_TICK_MAX, PASSING_PER_TICK_MAX};
-use crate::pace::Cycles;
 use crate::shared::Shared;
 
 impl Alone {
@@ -97,9 +96,9 @@ fn a_handshake_that_is_not_over_in_its_time_ends() {
     alone.tick();
     assert_eq!(alone.clients(), 2);
     let (now_ms, now_us) = (alone.engine.clock.now_ms(), alone.worker.clock_us());
-    alone.worker.tick(now_ms + timeout_ms - 1000, now_us, &mut Cycles::default());
+    alone.worker.tick(now_ms + timeout_ms - 1000, now_us);
     assert_eq!(alone.clients(), 2);
-    alone.worker.tick(now_ms + timeout_ms, now_us, &mut Cycles::default());
+    alone.worker.tick(now_ms + timeout_ms, now_us);
     assert_eq!(alone.clients(), 1, "one that speaks no TLS has all the time it wants");
     drop(plain);
 }
