@@ -13,7 +13,7 @@
 //! | [`fiber`] | a stack that can be left in the middle |
 //! | [`host`] | what a script asks of whoever runs it |
 //! | [`shebang`] | the first line of a script or library: its engine, name and flags |
-//! | `libs` | `string`, `table`, `cjson`, `cmsgpack`, `struct`, `bit`, `redis`: ours, since they count steps |
+//! | `libs` | `string`, `table`, `cjson`, `cmsgpack`, `struct`, `bit`, `redis` (`server`): ours, which count steps |
 //!
 //! `unsafe` stands in `frame`, `memory`, `vm` and `fiber` alone; the libraries are safe Rust.
 

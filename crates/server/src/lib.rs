@@ -14,6 +14,9 @@
 //! | `pace` | how long requests of busy clients gather |
 //! | `worker` | a worker's tick: receive, decode, run, send |
 //! | `worker::feed`, `worker::aftermath`, `worker::messages` | bytes to requests; what follows them; what others send |
+//! | `worker::handshake`, `worker::farewell` | how a connection begins with TLS; how the server ends one |
+//! | `worker::http`, `worker::followers`, `worker::watchers` | whose HTTP request is next; who follows what |
+//! | `worker::upstream` | of a gateway: what goes to the servers behind, and their answers |
 //! | `worker::upkeep` | idle connections, spare memory, those that have ended, the end of the worker |
 //! | `io` | a worker's connections and buffers, as the executor's host |
 //! | `client` | a logical client: its session, and its requests that wait to run |

@@ -1,7 +1,11 @@
 //! Owns: everything that can be said of a request before it runs: whether it exists, has enough arguments, may be run
 //! by this user now; and queuing it in MULTI. Does not own: running it.
 //!
-//! The order is Redis's: unknown, arity, authentication, rights, memory, subscriber mode, pause, transaction.
+//! The order is Redis's: unknown, arity, authentication, rights, what is being loaded or cannot be kept, a script that
+//! takes its time, memory, event streams, MONITOR, subscriber mode, pause, transaction.
+//!
+//! Neighbours are not asked (`super::neighbours`, what of the engine is special to each: `special::EACH`), nor are
+//! commands inside of operations (`Inner::admit`).
 
 use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::{CommandId, CommandSpec, flag, policy};
