@@ -23,10 +23,28 @@ fn has(files: &[File], path: &str) -> bool {
     files.iter().any(|file| file.path == path)
 }
 
-/// A link whose text is code and that leads to Rust: the name must be defined in that file.
+/// A link whose text is code and that leads to Rust: the name must be defined in that file. A file of Rust that
+/// ARCHITECTURE.md names without a link, from whatever folder on, must be there.
 pub(super) fn places(files: &[File]) -> Vec<Finding> {
-    let link = Regex::new(r"\[`(?:\w+::)*(\w+)`\]\(([^)\s]+\.rs)\)").expect("the pattern is a constant");
+    let link = Regex::new(r"\[`(?:\w+::)*(\w+)!?`\]\(([^)\s]+\.rs)\)").expect("the pattern is a constant");
+    let path = Regex::new(r"`([\w/-]+\.rs)`").expect("the pattern is a constant");
     let mut findings = Vec::new();
+    if let Some(page) = find(files, ARCHITECTURE) {
+        for (number, line) in page.lines() {
+            let named = path.captures_iter(line).map(|found| found[1].to_string());
+            let is_there = |name: &str| {
+                let ends = |path: &str| {
+                    path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+                };
+                files.iter().any(|file| ends(&file.path))
+            };
+            findings.extend(
+                named
+                    .filter(|name| !is_there(name))
+                    .map(|name| page.finding(number, format!("no file ends in {name}"))),
+            );
+        }
+    }
     for file in files.iter().filter(|file| file.is("md") && !file.is_generated()) {
         for (number, line) in file.lines() {
             for found in link.captures_iter(line) {
@@ -42,10 +60,11 @@ pub(super) fn places(files: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// Whether Rust defines a name, or a list in capitals has it.
+/// Whether Rust defines a name. A module that stands in another file is not defined where it is declared.
 fn defines(text: &str, name: &str) -> bool {
-    let keyword = r"(fn|struct|enum|trait|type|const|static|mod|macro_rules!)";
-    Regex::new(&format!(r"\b{keyword}\s+{name}\b")).expect("a name is no pattern").is_match(text)
+    let keyword = r"(fn|struct|enum|trait|type|const|static|macro_rules!)";
+    let defined = format!(r"\b{keyword}\s+{name}\b|\bmod\s+{name}\s*\{{");
+    Regex::new(&defined).expect("a name is no pattern").is_match(text)
 }
 
 /// Each walk of ARCHITECTURE.md has few steps, numbered, and each step names where it happens.
@@ -194,12 +213,32 @@ mod tests {
         let page = |text: &str| {
             messages(places(&[
                 file("docs/a.md", text),
-                file("crates/x/src/a.rs", "pub fn one() {}\nconst TWO: u8 = 2;"),
+                file(
+                    "crates/x/src/a.rs",
+                    "pub fn one() {}\nconst TWO: u8 = 2;\nmacro_rules! three {}\nmod four {}\nmod five;",
+                ),
             ]))
         };
         assert!(page("[`A::one`](../crates/x/src/a.rs), [`TWO`](../crates/x/src/a.rs)").is_empty());
         assert!(page("[the file](../crates/x/src/a.rs), [`a.rs`](../crates/x/src/a.rs)").is_empty());
+        assert!(page("[`three!`](../crates/x/src/a.rs), [`four`](../crates/x/src/a.rs)").is_empty());
         assert_eq!(page("[`on`](../crates/x/src/a.rs)"), ["crates/x/src/a.rs defines no `on`"]);
+        assert_eq!(page("[`thre!`](../crates/x/src/a.rs)"), ["crates/x/src/a.rs defines no `thre`"]);
+        assert_eq!(page("[`five`](../crates/x/src/a.rs)"), ["crates/x/src/a.rs defines no `five`"]);
+    }
+
+    #[test]
+    fn a_file_that_is_named_and_not_there_is_found() {
+        let page = |path: &str, text: &str| {
+            messages(places(&[file(path, text), file("crates/x/src/part/some_one.rs", "")]))
+        };
+        let there =
+            "`some_one.rs`, `part/some_one.rs`, `x/src/part/some_one.rs`, `crates/x/src/part/some_one.rs`";
+        assert!(page(ARCHITECTURE, there).is_empty());
+        for gone in ["one.rs", "part/one.rs", "art/some_one.rs", "parts/some_one.rs", "x/part/some_one.rs"] {
+            assert_eq!(page(ARCHITECTURE, &format!("`{gone}`")), [format!("no file ends in {gone}")]);
+            assert!(page("docs/a.md", &format!("`{gone}`")).is_empty());
+        }
     }
 
     #[test]
