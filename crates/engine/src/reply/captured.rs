@@ -1,5 +1,6 @@
 //! Owns: replies that are kept as what they were written as, and read again: by who makes something else of them
-//! (scripts, programs), or writes them to a wire later. Does not own: what is made of them; the tree (`super::value`).
+//! (scripts in `logic::script::convert`, programs in `program::reply`), or writes them to a wire later. Does not own:
+//! what is made of them.
 //!
 //! One call of the sink is one item, elements stand behind their aggregate. Large values stand among the output's
 //! pins, as on every wire. Numbers are big endian.
@@ -18,7 +19,6 @@
 use weft_store::SharedBytes;
 
 use super::aggregate::Kind;
-use super::value::Value;
 use super::{Output, Pin, Protocol, ReplySink, Wire};
 use crate::error::ErrorCode;
 
@@ -199,11 +199,6 @@ impl Captured {
                 open.pop();
             }
         }
-    }
-    /// It as a tree; nothing if nothing was written.
-    #[must_use]
-    pub fn value(&self) -> Option<Value> {
-        Value::of(self.items())
     }
 }
 

@@ -30,7 +30,6 @@ mod protocol;
 mod resp;
 mod respb;
 mod told;
-mod value;
 
 use aggregate::Kind;
 pub use aggregate::Mark;
@@ -40,7 +39,6 @@ pub(crate) use json::push_base64;
 pub use output::{Output, OutputPlace, PIN_BYTES_MIN, Pin};
 pub use protocol::{JsonForm, Protocol, Wire};
 pub use told::{Tag, Told, Went};
-pub use value::Value;
 use weft_protocol::number::{DOUBLE_TEXT_MAX, double_text};
 use weft_store::{Digits, SharedBytes, ValueRef};
 

@@ -341,12 +341,11 @@ fn what_is_kept_is_written_to_any_wire_as_if_it_had_been_written_there() {
             any(&mut ReplySink::new(direct, wire), &mut dice.clone(), 0);
             kept.write(&mut ReplySink::new(later, wire));
             let [direct, later] = &outputs;
-            assert!(later.to_vec() == direct.to_vec(), "{protocol:?} {round}: {:?}", kept.value());
+            assert!(later.to_vec() == direct.to_vec(), "{protocol:?} {round}: {kept:?}");
             assert_eq!(later.pins.len(), direct.pins.len());
             assert_eq!(later.error, direct.error);
             assert!(later.is_whole() && direct.is_whole());
         }
-        assert!(kept.value().is_some(), "{round}");
         for form in JSON {
             let text = written(form, |sink| kept.write(sink));
             let value: serde_json::Value = serde_json::from_slice(&text).expect("it is JSON");
@@ -381,10 +380,14 @@ fn an_error_that_is_kept_is_the_error() {
         Error::err(""),
     ] {
         let kept = Captured::of(|sink| sink.error(&error));
-        assert_eq!(kept.value(), Some(Value::Error(error)));
+        let (code, prefix_len) = (error.code, error.prefix().len());
+        let item = Item::Error(CapturedError { code, line: &error.line(), prefix_len });
+        assert_eq!(kept.items().collect::<Vec<_>>(), [item]);
     }
     let kept = Captured::of(|sink| sink.error(&Error::err("two\r\nlines\r\n")));
-    assert_eq!(kept.value(), Some(Value::Error(Error::err("two  lines"))));
+    let line = "ERR two  lines";
+    let item = Item::Error(CapturedError { code: ErrorCode::Generic, line, prefix_len: 3 });
+    assert_eq!(kept.items().collect::<Vec<_>>(), [item]);
 }
 
 /// An output of numbers, one byte each, and a large value; each behind a place that waits for its number.

@@ -1,7 +1,7 @@
 //! Owns: reading what a client has got, over any wire, as replies. Does not own: running what it asked for.
 
 use serde_json::Value as Json;
-use weft_engine::reply::{Captured, JsonForm, Output, Protocol, Value};
+use weft_engine::reply::{JsonForm, Output, Protocol};
 use weft_protocol::reply::ReplyBuilder;
 use weft_protocol::{Limits, Outcome, Reply, resp, respb};
 
@@ -25,7 +25,7 @@ pub(crate) fn read(protocol: Protocol, output: Output) -> Vec<Reply> {
                 .map(|value| json(form, value.unwrap_or_else(|error| panic!("{error} in {text}"))))
                 .collect()
         }
-        Protocol::Captured => Captured::new(output).value().into_iter().map(tree).collect(),
+        Protocol::Captured => unreachable!("what is kept is for whoever writes it to a wire"),
     }
 }
 
@@ -102,31 +102,4 @@ pub(crate) fn base64(text: &str) -> Vec<u8> {
         bits.to_be_bytes()[1..group.len()].to_vec()
     };
     digits.chunks(4).flat_map(group).collect()
-}
-
-/// A captured reply, in the words of the decoders.
-fn tree(value: Value) -> Reply {
-    let list = |values: Vec<Value>| values.into_iter().map(tree).collect();
-    let pairs =
-        |pairs: Vec<(Value, Value)>| pairs.into_iter().map(|(one, two)| (tree(one), tree(two))).collect();
-    match value {
-        Value::Simple(text) => Reply::Simple(text.as_bytes().to_vec()),
-        Value::Error(error) => Reply::Error(format!("{} {}", error.prefix(), error.text).into_bytes()),
-        Value::Int(value) => Reply::Int(value),
-        Value::Double(value) => Reply::Double(value),
-        Value::Bool(value) => Reply::Bool(value),
-        Value::BigNumber(digits) => Reply::BigNumber(digits.as_bytes().to_vec()),
-        Value::Bulk(bytes) => Reply::Bulk(bytes.into_vec()),
-        Value::Shared(value) => Reply::Bulk(value.as_slice().to_vec()),
-        Value::Verbatim(format, bytes) => Reply::Verbatim(format, bytes.into_vec()),
-        Value::Null => Reply::Null,
-        Value::NullArray => Reply::NullArray,
-        Value::Array(values) => Reply::Array(list(values)),
-        Value::Set(values) => Reply::Set(list(values)),
-        Value::Push(values) => Reply::Push(list(values)),
-        Value::Map(values) | Value::MapOfArrays(values) => Reply::Map(pairs(values)),
-        Value::Pairs(values) => Reply::Array(
-            values.into_iter().map(|(one, two)| Reply::Array(vec![tree(one), tree(two)])).collect(),
-        ),
-    }
 }
