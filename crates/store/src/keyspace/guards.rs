@@ -14,10 +14,10 @@ use std::cell::OnceCell;
 pub struct Guards<'b> {
     keyspace: &'b Keyspace,
     counters: &'b Counters,
-    held: Held<'b>,
+    locked: Locked<'b>,
 }
 
-enum Held<'b> {
+enum Locked<'b> {
     /// The common case, without a list.
     One(ShardGuard<'b>),
     /// Ascending by shard.
@@ -57,20 +57,22 @@ impl<'b> Guards<'b> {
         let mut shards = shards.into_iter();
         let first = shards.next();
         let second = shards.next();
-        let held = match (first, second) {
-            (Some(only), None) => Held::One(ShardGuard::open(keyspace, counters, only, None)),
+        let locked = match (first, second) {
+            (Some(only), None) => Locked::One(ShardGuard::open(keyspace, counters, only, None)),
             (first, second) => {
                 let mut ids: Vec<u32> = first.into_iter().chain(second).chain(shards).collect();
                 ids.sort_unstable();
                 ids.dedup();
-                Held::Many(ids.into_iter().map(|id| ShardGuard::open(keyspace, counters, id, None)).collect())
+                Locked::Many(
+                    ids.into_iter().map(|id| ShardGuard::open(keyspace, counters, id, None)).collect(),
+                )
             }
         };
-        Self { keyspace, counters, held }
+        Self { keyspace, counters, locked }
     }
     #[inline]
     pub(super) const fn one(guard: ShardGuard<'b>) -> Self {
-        Self { keyspace: guard.keyspace, counters: guard.counters, held: Held::One(guard) }
+        Self { keyspace: guard.keyspace, counters: guard.counters, locked: Locked::One(guard) }
     }
     #[inline]
     pub(super) const fn alone(
@@ -78,11 +80,11 @@ impl<'b> Guards<'b> {
         counters: &'b Counters,
         proof: &'b Closed<'b, Array>,
     ) -> Self {
-        let held = Held::Alone { proof, current: None, viewed: Viewed(OnceCell::new()) };
-        Self { keyspace, counters, held }
+        let locked = Locked::Alone { proof, current: None, viewed: Viewed(OnceCell::new()) };
+        Self { keyspace, counters, locked }
     }
     pub(super) const fn world(keyspace: &'b Keyspace, counters: &'b Counters) -> Self {
-        Self { keyspace, counters, held: Held::World(Vec::new()) }
+        Self { keyspace, counters, locked: Locked::World(Vec::new()) }
     }
 
     /// The guard of a key's shard.
@@ -110,19 +112,19 @@ impl<'b> Guards<'b> {
     #[inline]
     fn find(&mut self, id: u32) -> Option<&mut ShardGuard<'b>> {
         let (keyspace, counters) = (self.keyspace, self.counters);
-        match &mut self.held {
-            Held::One(guard) => (guard.id() == id).then_some(guard),
-            Held::Many(guards) => {
+        match &mut self.locked {
+            Locked::One(guard) => (guard.id() == id).then_some(guard),
+            Locked::Many(guards) => {
                 guards.binary_search_by_key(&id, ShardGuard::id).ok().map(|at| &mut guards[at])
             }
-            Held::World(guards) => {
+            Locked::World(guards) => {
                 let at = guards.binary_search_by_key(&id, ShardGuard::id).unwrap_or_else(|at| {
                     guards.insert(at, ShardGuard::open(keyspace, counters, id, None));
                     at
                 });
                 Some(&mut guards[at])
             }
-            Held::Alone { proof, current, viewed } => {
+            Locked::Alone { proof, current, viewed } => {
                 if current.as_ref().is_none_or(|guard| guard.id() != id) {
                     // Given up first: the shard may be among them.
                     *viewed = Viewed::default();
@@ -135,7 +137,7 @@ impl<'b> Guards<'b> {
     }
 
     /// Has a key's shard among the locked ones from now on, unless somebody else has it: waiting for him while others
-    /// wait for what is held here could hang both. Says whether it is there.
+    /// wait for what is locked here could hang both. Says whether it is there.
     pub fn try_cover(&mut self, key: &Key<'_>) -> bool {
         if self.covers(key) {
             return true;
@@ -144,14 +146,14 @@ impl<'b> Guards<'b> {
         let Some(guard) = ShardGuard::try_open(keyspace, counters, keyspace.shard_of(key)) else {
             return false;
         };
-        let mut guards = match std::mem::replace(&mut self.held, Held::Many(Vec::new())) {
-            Held::One(one) => vec![one],
-            Held::Many(guards) | Held::World(guards) => guards,
-            Held::Alone { .. } => unreachable!("whoever is alone has every shard"),
+        let mut guards = match std::mem::replace(&mut self.locked, Locked::Many(Vec::new())) {
+            Locked::One(one) => vec![one],
+            Locked::Many(guards) | Locked::World(guards) => guards,
+            Locked::Alone { .. } => unreachable!("whoever is alone has every shard"),
         };
-        let at = guards.partition_point(|held| held.id() < guard.id());
+        let at = guards.partition_point(|locked| locked.id() < guard.id());
         guards.insert(at, guard);
-        self.held = Held::Many(guards);
+        self.locked = Locked::Many(guards);
         true
     }
 
@@ -161,13 +163,13 @@ impl<'b> Guards<'b> {
     #[must_use]
     pub fn view(&self, db: u8, key: &Key<'_>, now_ms: u64) -> Option<ValueRef<'_>> {
         let id = self.keyspace.shard_of(key);
-        let found = match &self.held {
-            Held::One(guard) => (guard.id() == id).then_some(guard),
-            Held::Many(guards) | Held::World(guards) => {
+        let found = match &self.locked {
+            Locked::One(guard) => (guard.id() == id).then_some(guard),
+            Locked::Many(guards) | Locked::World(guards) => {
                 guards.binary_search_by_key(&id, ShardGuard::id).ok().map(|at| &guards[at])
             }
-            Held::Alone { current: Some(guard), .. } if guard.id() == id => Some(guard),
-            Held::Alone { proof, viewed, .. } => {
+            Locked::Alone { current: Some(guard), .. } if guard.id() == id => Some(guard),
+            Locked::Alone { proof, viewed, .. } => {
                 let make = || ShardGuard::open(self.keyspace, self.counters, id, Some(proof));
                 Some(viewed.shard(id, make))
             }
@@ -185,10 +187,10 @@ impl<'b> Guards<'b> {
     #[inline]
     #[must_use]
     pub fn covers_shard(&self, id: u32) -> bool {
-        match &self.held {
-            Held::One(guard) => guard.id() == id,
-            Held::Many(guards) => guards.binary_search_by_key(&id, ShardGuard::id).is_ok(),
-            Held::World(_) | Held::Alone { .. } => true,
+        match &self.locked {
+            Locked::One(guard) => guard.id() == id,
+            Locked::Many(guards) => guards.binary_search_by_key(&id, ShardGuard::id).is_ok(),
+            Locked::World(_) | Locked::Alone { .. } => true,
         }
     }
 
@@ -212,10 +214,10 @@ impl<'b> Guards<'b> {
 
     /// Brings the counters up to date without giving up the locks: for used-memory inside EXEC.
     pub fn settle(&mut self) {
-        match &mut self.held {
-            Held::One(guard) => guard.settle(),
-            Held::Many(guards) | Held::World(guards) => guards.iter_mut().for_each(ShardGuard::settle),
-            Held::Alone { current, .. } => current.iter_mut().for_each(ShardGuard::settle),
+        match &mut self.locked {
+            Locked::One(guard) => guard.settle(),
+            Locked::Many(guards) | Locked::World(guards) => guards.iter_mut().for_each(ShardGuard::settle),
+            Locked::Alone { current, .. } => current.iter_mut().for_each(ShardGuard::settle),
         }
     }
 
@@ -254,8 +256,8 @@ mod tests {
         for key in &keys {
             assert!(mine.try_cover(key) && mine.find_shard(key).is_some());
         }
-        let Held::Many(held) = &mine.held else { unreachable!("several are locked") };
-        assert!(held.len() > 1 && held.is_sorted_by_key(ShardGuard::id), "each once, ascending");
+        let Locked::Many(locked) = &mine.locked else { unreachable!("several are locked") };
+        assert!(locked.len() > 1 && locked.is_sorted_by_key(ShardGuard::id), "each once, ascending");
         drop(mine);
         assert!(two.lock_keys([other]).covers(other), "it was given back");
     }
@@ -279,7 +281,7 @@ mod tests {
                 number += 1;
             }
         }
-        let Held::Alone { viewed, .. } = &guards.held else { unreachable!("the batch is alone") };
+        let Locked::Alone { viewed, .. } = &guards.locked else { unreachable!("the batch is alone") };
         assert!(depth(viewed) <= bits + 1, "{} deep", depth(viewed));
         drop(guards);
     }
