@@ -52,7 +52,7 @@ pub(super) const HOLDS_MAX: usize = 64;
 
 /// What stands behind a place waits until an epoch is safe.
 #[derive(Clone, Copy, Debug)]
-struct Hold {
+struct HeldFrom {
     from: OutputPlace,
     epoch: u64,
 }
@@ -72,7 +72,7 @@ pub struct Output {
     /// Sum of the pinned values' lengths.
     pub pinned_bytes: usize,
     /// What must not be sent yet: both ascending.
-    holds: VecDeque<Hold>,
+    holds: VecDeque<HeldFrom>,
     /// The last error that was a whole reply: of it an HTTP answer has its status.
     pub(super) error: Option<ErrorCode>,
     /// What the answer about a resource says beside it.
@@ -156,7 +156,7 @@ impl Output {
         match self.holds.back_mut() {
             Some(last) if last.epoch >= epoch => {}
             Some(last) if is_full => last.epoch = epoch,
-            _ => self.holds.push_back(Hold { from, epoch }),
+            _ => self.holds.push_back(HeldFrom { from, epoch }),
         }
     }
     /// Whether something was held when [`sendable`](Self::sendable) was asked last, or has been since.
@@ -196,7 +196,7 @@ impl Output {
         self.answers += other.answers;
         let base = self.bytes.len();
         let end = self.end();
-        for Hold { from, epoch } in other.holds.drain(..) {
+        for HeldFrom { from, epoch } in other.holds.drain(..) {
             self.hold(from.behind(end), epoch);
         }
         self.bytes.append(&mut other.bytes);
@@ -218,7 +218,7 @@ impl Output {
         self.pinned_bytes -= rest.pinned_bytes;
         let end = self.end();
         while let Some(hold) = self.holds.pop_back_if(|last| last.from.len >= end.len) {
-            rest.holds.push_front(Hold { from: hold.from.since(end), ..hold });
+            rest.holds.push_front(HeldFrom { from: hold.from.since(end), ..hold });
         }
         rest
     }
@@ -265,7 +265,7 @@ impl Output {
     /// Inserts bytes at a place: what is held or pinned behind it moves along.
     pub fn insert_at(&mut self, place: OutputPlace, bytes: &[u8]) {
         let inserted = OutputPlace { bytes: bytes.len(), pins: 0, len: bytes.len() };
-        let behind = |hold: &&mut Hold| hold.from.len > place.len;
+        let behind = |hold: &&mut HeldFrom| hold.from.len > place.len;
         self.holds.iter_mut().filter(behind).for_each(|hold| hold.from = hold.from.behind(inserted));
         self.insert(place.bytes, place.pins, bytes);
     }
