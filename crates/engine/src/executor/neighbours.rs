@@ -459,13 +459,13 @@ impl<'e> Core<'e> {
             || args.bytes_max() >= self.measures.request_bytes
             || !self.local.ready.is_empty()
         {
-            self.went(batch, session, (id, args), (failed, reply_bytes));
+            self.see_to_rest(batch, session, (id, args), (failed, reply_bytes));
         }
     }
 
     /// What few requests leave to be done: an error to count, a line in a log, somebody to be served.
     #[cold]
-    fn went(
+    fn see_to_rest(
         &mut self,
         batch: &Batch<'_>,
         session: &Session,
