@@ -275,3 +275,39 @@ fn who_is_refused_is_told_in_http() {
     assert_eq!(ask(&server, "PING\r\n"), "-ERR max number of clients reached\r\n");
     first.command(&["PING"]).unwrap();
 }
+
+/// A double that a program is given, writes to JSON and answers is the one that it was.
+#[test]
+fn programs_keep_doubles_over_http() {
+    let server = Server::weft(&["--program-time-ms-max", "60000"]);
+    let program = r#"{"limits":{"time-ms":60000},"params":[{"name":"all","type":"list"}],"steps":[
+        {"return":["${all}",{"from_json":{"to_json":"${all}"}},{"to_json":"${all}"}]}]}"#;
+    let (mut bits, mut doubles) = (7_u64, vec![1e308, -1e308, f64::MAX, -0.0, 5e-324, 9.3e18, 0.1, 1e17]);
+    while doubles.len() < 1000 {
+        bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        doubles.extend(Some(f64::from_bits(bits ^ bits >> 29)).filter(|value| value.is_finite()));
+    }
+    let all = format!("[{}]", doubles.iter().map(|value| format!("{value:e}")).collect::<Vec<_>>().join(","));
+    let body = format!(r#"{{"program":{program},"args":[{all}]}}"#);
+    let answer = ask(
+        &server,
+        &format!(
+            "POST /v1/programs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        ),
+    );
+    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}\n{body}");
+    let answer = unchunked(head, body);
+    // The texts of the numbers: another reader's rounding is not what is looked at.
+    let (start, end) = (answer.find("[[").expect("two lists"), answer.find("],\"[").expect("a text behind"));
+    // An integer beyond 2^53 is told as a text.
+    let lists = answer[start + 2..end].replace("],[", ",").replace('"', "");
+    let text = &answer[end + 4..answer.rfind("]\"").expect("the text ends")];
+    let told: Vec<f64> = lists.split(',').chain(text.split(',')).map(|text| text.parse().unwrap()).collect();
+    assert_eq!(told.len(), 3 * doubles.len());
+    for (at, told) in told.iter().enumerate() {
+        let value = doubles[at % doubles.len()];
+        assert_eq!(told.to_bits(), value.to_bits(), "{value:e} at {at}");
+    }
+}

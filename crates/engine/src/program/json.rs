@@ -6,6 +6,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use super::value::canonical;
+
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json {
@@ -25,13 +27,19 @@ pub enum Json {
     Object(Vec<(String, Json)>),
 }
 
-/// From this on a double says no integer exactly that a text may have meant.
-const FLOAT_MAX: f64 = 9_223_372_036_854_775_808.0;
+/// Digits from which on an integer may be beyond 64 bits.
+const LONG_DIGITS: usize = 19;
 
 impl Json {
     /// Reads a text. The error says line and column.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
-        serde_json::from_slice(text).map_err(|error| error.to_string())
+        let json = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        long_integer(text).map_or(Ok(json), |at| {
+            let line_begins = text[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            let line = 1 + text[..at].iter().filter(|byte| **byte == b'\n').count();
+            let column = at - line_begins + 1;
+            Err(format!("an integer beyond 64 bits: write it as a string at line {line} column {column}"))
+        })
     }
     /// What a message calls it.
     #[must_use]
@@ -54,6 +62,32 @@ impl Json {
     }
 }
 
+/// Where a JSON text has an integer beyond 64 bits that would lose digits: one that is no double as it is written.
+fn long_integer(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        if byte == b'"' {
+            at += 1;
+            while let Some(&byte) = text.get(at).filter(|byte| **byte != b'"') {
+                at += if byte == b'\\' { 2 } else { 1 };
+            }
+            at += 1;
+        } else if byte == b'-' || byte.is_ascii_digit() {
+            let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+            let len = text[at..].iter().take_while(|byte| is_part(byte)).count();
+            let number = &text[at..at + len];
+            let is_long = len >= LONG_DIGITS && !number.iter().any(|byte| b".eE".contains(byte));
+            if is_long && canonical(number).is_none() {
+                return Some(at);
+            }
+            at += len;
+        } else {
+            at += 1;
+        }
+    }
+    None
+}
+
 struct Reader;
 
 impl<'de> Visitor<'de> for Reader {
@@ -71,14 +105,11 @@ impl<'de> Visitor<'de> for Reader {
     fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
         Ok(Json::Int(value))
     }
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Json, E> {
-        i64::try_from(value).map(Json::Int).map_err(|_| E::custom("an integer beyond 64 bits"))
+    // Digits too many for an integer come as a double too: whether that has lost some is looked at afterwards.
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        Ok(i64::try_from(value).map_or(Json::Float(value as f64), Json::Int))
     }
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Json, E> {
-        // Digits too many for an integer come as a double, which has lost some of them.
-        if value.abs() >= FLOAT_MAX {
-            return Err(E::custom("a number beyond 64 bits: write it as a string"));
-        }
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
         Ok(Json::Float(value))
     }
     fn visit_str<E>(self, text: &str) -> Result<Json, E> {
@@ -115,6 +146,7 @@ impl<'de> Deserialize<'de> for Json {
 
 #[cfg(test)]
 mod tests {
+    use super::super::value::Value;
     use super::*;
 
     #[test]
@@ -129,7 +161,8 @@ mod tests {
             ("{\"a\":1,\"a\":2}", "stands twice"),
             ("9223372036854775808", "beyond 64 bits"),
             ("-9223372036854775809", "beyond 64 bits"),
-            ("1e300", "beyond 64 bits"),
+            ("[\"9223372036854775808\\\"\",1,18446744073709551615]", "beyond 64 bits"),
+            ("1e999", "out of range"),
             ("[1,", "EOF"),
             ("[1] x", "trailing"),
             ("\"\u{1}\"", "control character"),
@@ -138,6 +171,22 @@ mod tests {
         ] {
             let error = Json::parse(text.as_bytes()).unwrap_err();
             assert!(error.contains(part) && error.contains("line 1"), "{text}: {error}");
+        }
+        // A double as it is written by itself has lost nothing.
+        for text in ["1e+300", "1e300", "-1e19", "9223372036854775808.0", "1.7976931348623157e+308"] {
+            let read = Json::parse(text.as_bytes());
+            assert_eq!(read, Ok(Json::Float(text.parse().unwrap())), "{text}");
+        }
+        let mut bits = 7_u64;
+        for _ in 0..10_000 {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let value = f64::from_bits(bits ^ bits >> 29);
+            if value.is_finite() {
+                // Half of them between 2^53 and 2^63, where digits are an integer's.
+                let value = if bits & 1 == 0 { value } else { value.abs().log2().abs() * 9e15 };
+                let read = Json::parse(&Value::Float(value).to_json());
+                assert_eq!(Value::from(&read.unwrap()), Value::Float(value), "{value:e}");
+            }
         }
         let deep = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
         assert!(Json::parse(&deep(127)).is_ok() && Json::parse(&deep(128)).is_err());

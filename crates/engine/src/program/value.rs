@@ -318,8 +318,15 @@ impl From<&Json> for Value {
     }
 }
 
-/// A double as the keyspace writes it: the shortest digits that give it again.
+/// From 2^53 on, the shortest digits of a double without a fraction are those of another integer.
+const DOUBLE_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// A double as the keyspace writes it: the shortest digits that give it again; all digits where they are read as an
+/// integer, which has to be the same number.
 pub fn write_float(value: f64, out: &mut Vec<u8>) {
+    if (DOUBLE_EXACT..INT_END).contains(&value.abs()) {
+        return out.extend_from_slice(itoa::Buffer::new().format(value as i64).as_bytes());
+    }
     let mut buffer = [0; number::DOUBLE_TEXT_MAX];
     out.extend_from_slice(number::double_text(value, &mut buffer));
 }
