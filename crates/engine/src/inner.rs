@@ -143,7 +143,8 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         }
         Ok(handler)
     }
-    fn check_rights(&self, args: &Args<'_>) -> Result<(), Refusal> {
+    /// Whether the user whose rights hold may run a command.
+    pub(crate) fn check_rights(&self, args: &Args<'_>) -> Result<(), Refusal> {
         let Context { engine, session, now_ms, .. } = &*self.context;
         if session.user.all {
             return Ok(());

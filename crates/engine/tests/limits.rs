@@ -48,7 +48,7 @@ fn so_many_programs_and_triggers_may_be_stored() {
         assert_eq!(set(&mut bench, "more"), format!("-ERR {max} {kind}s may be stored"));
         assert_eq!(set(&mut bench, "last"), "2", "another version takes the place of one");
         assert_eq!(bench.text(a, &format!("{kind} DEL first")), "1");
-        assert_eq!(set(&mut bench, "more"), "1", "{kind}");
+        assert_eq!(set(&mut bench, "more"), "2", "{kind}: behind what was deleted");
     }
 }
 

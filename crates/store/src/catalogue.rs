@@ -48,9 +48,25 @@ pub struct Catalogue {
     versions: [AtomicU64; Section::ALL.len()],
     /// Bytes of each section's names and entries.
     bytes: [AtomicUsize; Section::ALL.len()],
+    /// The last number that was given.
+    number: AtomicU64,
 }
 
 impl Catalogue {
+    /// The next number: of an entry of the [`Outbox`](Section::Outbox), or of a key that went by itself. Whoever takes
+    /// it has the lock of the key which it is about, so that the numbers of one key are in the order of what happened.
+    pub fn next_number(&self) -> u64 {
+        self.number.fetch_add(1, Relaxed) + 1
+    }
+    /// The last one that was given.
+    #[must_use]
+    pub fn last_number(&self) -> u64 {
+        self.number.load(Relaxed)
+    }
+    /// The next one is behind this one.
+    pub fn number_behind(&self, number: u64) {
+        self.number.fetch_max(number, Relaxed);
+    }
     fn section(&self, section: Section) -> &Mutex<Entries> {
         &self.sections[section as usize]
     }

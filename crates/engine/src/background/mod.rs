@@ -82,11 +82,12 @@ impl Background {
             };
             // A limit that was lowered is kept also when no command comes.
             let room = self.eviction.make_room(engine, &batch, now_ms, &mut self.effects);
+            // Within the batch: what triggers do of other events of these keys does not come before it.
+            if !self.effects.is_empty() {
+                engine.after_background(&mut self.effects);
+            }
             (expired, room)
         };
-        if !self.effects.is_empty() {
-            engine.after_background(&mut self.effects);
-        }
         ended(Part::Removed);
         let fired = engine.triggers.outbox.waits(engine)
             && self.afterwards.get_or_insert_with(|| Runner::new(engine)).step(engine, worker);

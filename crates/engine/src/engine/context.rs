@@ -41,6 +41,8 @@ pub struct Local {
     pub scripts: Option<Box<Space>>,
     /// Which keys may fire triggers.
     pub(crate) triggers: trigger::Seen,
+    /// Which triggers have led to what is done afterwards, if that is what this thread does.
+    pub(crate) way: trigger::Way,
     /// What an operation's last command has answered, and the arguments of its next one.
     pub(crate) reply: Option<Box<Captured>>,
     pub(crate) composed: Composed,
@@ -75,6 +77,7 @@ impl Local {
             messages: Vec::new(),
             scripts: None,
             triggers: trigger::Seen::default(),
+            way: trigger::Way::default(),
             reply: None,
             composed: Composed::default(),
             programs: Prepared::default(),

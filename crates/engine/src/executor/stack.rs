@@ -312,7 +312,8 @@ impl<'e> super::Executor<'e> {
 
 fn fiber(engine: &Engine, worker: u16, seed: u64) -> Option<Fiber<'_, Input, Outcome>> {
     let mut place = engine.keyspace.worker()?;
-    let mut core = Core::new(engine, worker, seed);
+    // What a stack is begun with has 1 KiB at most.
+    let mut core = Box::new(Core::new(engine, worker, seed));
     Fiber::new(move |door: Door, mut input| {
         core.local.door = Some(door.clone());
         while let Input::Job(mut job) = input {

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+/// The name of the entry that has the highest version of those of its section that were deleted; nothing that is stored
+/// has it.
+pub(crate) const DELETED: &[u8] = b"";
+
 /// The entries of a section in the form that they are used in.
 #[derive(Debug)]
 pub struct Named<T> {

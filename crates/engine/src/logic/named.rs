@@ -1,9 +1,13 @@
 //! Owns: what PROGRAM and TRIGGER do alike with what is stored under names: names, versions, DEL, the pattern of LIST.
 //! Does not own: programs and triggers themselves.
+//!
+//! An entry begins with its version. The entry without a name has the highest version of any that was deleted: what is
+//! new begins behind it, so that a version that somebody has seen is never that of something else.
 
 use weft_store::Section;
 
 use crate::args::Args;
+use crate::catalogue::DELETED;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
@@ -21,11 +25,21 @@ pub(super) fn check_name(name: &[u8]) -> Result<(), Error> {
     Err(Error::err(format!("a name has 1 to {NAME_BYTES_MAX} letters, digits and _ - . :")))
 }
 
+fn version_of(entry: &[u8]) -> u64 {
+    entry.first_chunk().map_or(0, |version| u64::from_be_bytes(*version))
+}
+
+/// The highest version of what was deleted.
+fn deleted(engine: &Engine, section: Section) -> u64 {
+    engine.keyspace.catalogue().get(section, DELETED).map_or(0, |entry| version_of(&entry))
+}
+
 /// The version of what SET stores over `present`, 0 for nothing, if that is the one which the arguments ask for, and
 /// there may be one more of `what`: there are so many, of so many at most.
 pub(super) fn next_version(
+    engine: &Engine,
     args: &Args<'_>,
-    what: &str,
+    (section, what): (Section, &str),
     present: u64,
     (count, max): (usize, usize),
 ) -> Result<u64, Error> {
@@ -42,7 +56,7 @@ pub(super) fn next_version(
     if present == 0 && count >= max {
         return Err(Error::new(ErrorCode::Limit, format!("{max} {what}s may be stored")));
     }
-    Ok(present + 1)
+    Ok(if present == 0 { deleted(engine, section) } else { present } + 1)
 }
 
 /// DEL name …
@@ -53,11 +67,16 @@ pub(super) fn del(
     section: Section,
     forget: impl FnOnce(&Engine, Vec<Box<[u8]>>),
 ) -> Result<(), Error> {
-    let mut removed = Vec::new();
-    for name in args.rest(2) {
-        if context.set_entry(section, name, None)?.is_some() {
+    let (mut removed, before) = (Vec::new(), deleted(context.engine, section));
+    let mut highest = before;
+    for name in args.rest(2).filter(|name| *name != DELETED) {
+        if let Some(entry) = context.set_entry(section, name, None)? {
+            highest = highest.max(version_of(&entry));
             removed.push(name.into());
         }
+    }
+    if highest > before {
+        context.set_entry(section, DELETED, Some(&highest.to_be_bytes()))?;
     }
     sink.count(removed.len());
     forget(context.engine, removed);

@@ -6,11 +6,11 @@ use weft_store::{Section, wants};
 
 use super::named::{self, listed, next_version};
 use crate::acl::LogPlace;
-use crate::args::Args;
+use crate::args::{Args, Composed};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
-use crate::inner::Inner;
+use crate::inner::{self, Inner};
 use crate::program::budget::Limits;
 use crate::program::keys::Keys;
 use crate::program::prepared::{By, Which, unknown};
@@ -57,7 +57,13 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     let (name, text) = (args.bytes(2), args.bytes(3));
     let programs = &context.engine.programs;
     let present = programs.get(name).map_or(0, |stored| stored.version);
-    let version = next_version(args, "program", present, (programs.len(), PROGRAMS_MAX))?;
+    let version = next_version(
+        context.engine,
+        args,
+        (Section::Programs, "program"),
+        present,
+        (programs.len(), PROGRAMS_MAX),
+    )?;
     let stored = Stored::new(version, &context.session.user.name, text)?;
     context.set_entry(Section::Programs, name, Some(&stored.entry()))?;
     programs.put([(name.into(), Some(stored))]);
@@ -140,7 +146,25 @@ fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 
 fn dry_run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (which, params) = context.local.programs.take(context.engine, By::Either, args)?;
-    look(context, (which.program(), params), sink, |sink| sink.map(2))
+    let begin = |sink: &mut ReplySink<'_>| sink.map(2);
+    match &which {
+        Which::Stored(stored) if stored.program.as_owner => {
+            let mut inner = Inner::new(context, LogPlace::Script);
+            may_run(&inner, args.bytes(2))?;
+            inner.as_user(&stored.owner, "the program's", |inner| {
+                look(inner.context(), (&stored.program, params), sink, begin)
+            })
+        }
+        _ => look(context, (which.program(), params), sink, begin),
+    }
+}
+
+/// Who may not run a program does not see either what it would do with the rights of its owner.
+fn may_run(inner: &Inner<'_, '_, '_>, name: &[u8]) -> Result<(), Error> {
+    let id = inner::find(b"PROGRAM", Some(b"RUN")).ok_or(ErrorCode::Generic)?;
+    let mut args = Composed::default();
+    [&b"PROGRAM"[..], b"RUN", name].iter().for_each(|word| args.push(word));
+    inner.check_rights(&args.args(id.spec())).map_err(Error::from)
 }
 
 /// Runs a program, answers two members of a map, what comes of it and what it would change, behind what `begin` writes,

@@ -42,7 +42,13 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     let triggers = &context.engine.triggers;
     let present = triggers.get(name);
     let version = present.as_ref().map_or(0, |trigger| trigger.version);
-    let version = next_version(args, "trigger", version, (triggers.len(), TRIGGERS_MAX))?;
+    let version = next_version(
+        context.engine,
+        args,
+        (Section::Triggers, "trigger"),
+        version,
+        (triggers.len(), TRIGGERS_MAX),
+    )?;
     let enabled = present.is_none_or(|trigger| trigger.enabled);
     let owner = context.session.user.name.clone();
     let trigger = Trigger::parse(name, text, (version, enabled, &owner))

@@ -47,14 +47,16 @@ impl Engine {
         let flags = self.events();
         let by_itself = self.special.has(special::TRIGGERS_BY_ITSELF);
         let mut told = recorder.tape().read_from(*read);
-        for Told { db, key, effect } in told.by_ref() {
+        loop {
+            let at = told.mark();
+            let Some(Told { db, key, effect }) = told.next() else { break };
             let publish = |class: u32, event: &str| {
                 if flags & class != 0 {
                     notify::publish(self, db, (class, event), key);
                 }
             };
             if by_itself && let Effect::Delete { cause: Cause::Expired | Cause::Evicted } = effect {
-                self.triggers.outbox.note(self, db, key, &effect);
+                self.triggers.outbox.note(self, (db, key), &effect, recorder.number_at(at));
             }
             match effect {
                 Effect::Wrote { by_itself } => changed.push((key.into(), by_itself)),

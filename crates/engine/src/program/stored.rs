@@ -21,7 +21,7 @@ use weft_store::Section;
 use super::parse::Problem;
 use super::steps::Program;
 use super::value::Value;
-use crate::catalogue::Named;
+use crate::catalogue::{DELETED, Named};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::histogram::{Counts, Histogram, bucket_of};
@@ -154,7 +154,13 @@ impl Engine {
     /// why; they stay where they are.
     pub(crate) fn load_programs(&self) -> Vec<String> {
         let (mut problems, mut all) = (Vec::new(), Vec::new());
-        for (name, entry) in self.keyspace.catalogue().entries(Section::Programs) {
+        for (name, entry) in self
+            .keyspace
+            .catalogue()
+            .entries(Section::Programs)
+            .into_iter()
+            .filter(|(name, _)| **name != *DELETED)
+        {
             match Stored::of_entry(&entry) {
                 Ok(stored) => all.push((name, Some(stored))),
                 Err(why) => problems.push(format!("program '{}': {why}", String::from_utf8_lossy(&name))),

@@ -15,6 +15,7 @@ use weft_store::wants;
 use super::definition::{Action, Trigger, kind};
 use super::event::{Event, member, since};
 use super::index::Index;
+use super::outbox::Way;
 use super::{DEPTH_MAX, FIRED_MAX, Figures, direct};
 use crate::acl::LogPlace;
 use crate::args::{Args, Composed};
@@ -233,7 +234,7 @@ impl Firing<'_, '_, '_, '_> {
         } else {
             self.act(chain, event)
         };
-        outcome.map_err(|error| named(chain, error))
+        outcome.map_err(|error| named(&self.inner.context().local.way, chain, error))
     }
 
     fn is_late(&mut self) -> bool {
@@ -274,7 +275,8 @@ impl Firing<'_, '_, '_, '_> {
             }
             Action::After(_) => {
                 let command = full_name(self.spec);
-                engine.triggers.outbox.add(self.inner.context(), trigger, event, &command)?;
+                let before = chain.before.map_or_else(String::new, Chain::names);
+                engine.triggers.outbox.add(self.inner.context(), (trigger, &before), event, &command)?;
             }
             Action::Stream(name) => {
                 let mut frame = trigger.frame(self.inner.context().now_ms, value.clone());
@@ -323,12 +325,12 @@ impl Firing<'_, '_, '_, '_> {
 
 /// An error with the names of the triggers that led to it, once.
 #[cold]
-fn named(chain: &Chain<'_>, error: Error) -> Error {
+fn named(way: &Way, chain: &Chain<'_>, error: Error) -> Error {
     if error.code == ErrorCode::NeedsWorld || error.code == ErrorCode::Trigger {
         return error;
     }
     Figures::count(&chain.trigger.figures.failed);
-    let text = format!("trigger {}: {}", chain.names(), error.text).into();
+    let text = format!("trigger {}: {}", way.and(&chain.names()), error.text).into();
     Error { code: ErrorCode::Trigger, prefix: Some(error.prefix().into()), text }
 }
 

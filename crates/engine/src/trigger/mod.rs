@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weft_store::Section;
 
-use crate::catalogue::Named;
+use crate::catalogue::{DELETED, Named};
 use crate::engine::Engine;
 use crate::special;
 use definition::{Trigger, kind};
@@ -32,7 +32,7 @@ pub(crate) use direct::Direct;
 pub(crate) use fire::{may_fire, needs, run};
 use index::Index;
 pub use outbox::Outbox;
-pub(crate) use outbox::Runner;
+pub(crate) use outbox::{Runner, Way};
 
 /// Triggers that may be stored.
 pub const TRIGGERS_MAX: usize = 65_536;
@@ -46,7 +46,7 @@ pub const FIRED_MAX: u32 = 1024;
 pub struct Figures {
     /// How often it fired.
     pub fired: AtomicU64,
-    /// How often what it does failed.
+    /// How often what it does failed: each attempt counts.
     pub failed: AtomicU64,
     /// How often its condition did not hold.
     pub passed_over: AtomicU64,
@@ -128,7 +128,13 @@ impl Engine {
     /// why.
     pub(crate) fn load_triggers(&self) -> Vec<String> {
         let (mut problems, mut all) = (Vec::new(), Vec::new());
-        for (name, entry) in self.keyspace.catalogue().entries(Section::Triggers) {
+        for (name, entry) in self
+            .keyspace
+            .catalogue()
+            .entries(Section::Triggers)
+            .into_iter()
+            .filter(|(name, _)| **name != *DELETED)
+        {
             match Trigger::of_entry(&name, &entry) {
                 Ok(trigger) => all.push((name, Some(trigger))),
                 Err(why) => problems.push(format!("trigger '{}': {why}", String::from_utf8_lossy(&name))),

@@ -4,14 +4,15 @@
 //!
 //! ```text
 //!  0        1     2        6
-//! +--------+-----+--------+-------------------------------------+
-//! | kind   | db  | depth  | trigger, key, command: u32 length … |
-//! +--------+-----+--------+-------------------------------------+
+//! +--------+-----+--------+------------------------------------------+
+//! | kind   | db  | depth  | trigger, key, command, way: u32 length … |
+//! +--------+-----+--------+------------------------------------------+
 //!   u8       u8    u32
 //! ```
+//! The way is the names of the triggers that have led to it; an entry may lack it.
 //! Of one key one is done after the other, in their order; one that waits for its next attempt holds back those of
 //! its key and no others: each key has a queue. With a log each is done at least once. Events of keys that went by
-//! themselves are kept in memory only; they stand behind the entries of their keys that there were then.
+//! themselves are kept in memory only. Both have numbers, which are taken under the lock of the key.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -54,11 +55,9 @@ const DEAD_LETTERS: &[u8] = b"weft:triggers:dead";
 /// What is to be done afterwards.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// The number of the last entry.
-    last: AtomicU64,
     /// How often entries came from elsewhere: from a log or a snapshot.
     loads: AtomicU64,
-    /// Events of keys that went by themselves, with the triggers that they fire, each behind the entry of this number.
+    /// Events of keys that went by themselves, with the triggers that they fire, in the order of their numbers.
     by_itself: Mutex<VecDeque<(u64, Arc<Trigger>, Event)>>,
     /// How many of them are not done yet: these, and those that stand in queues.
     gone: AtomicUsize,
@@ -66,11 +65,32 @@ pub struct Outbox {
     pub lost: AtomicU64,
 }
 
+/// How triggers have led to what is done afterwards.
+#[derive(Debug, Default)]
+pub(crate) struct Way {
+    /// Their names, the first one first; none if it is a client's doing.
+    names: String,
+    /// What would have been done afterwards was too deep: another attempt is in vain.
+    is_too_deep: bool,
+}
+
+impl Way {
+    /// The names with these behind them.
+    pub(super) fn and(&self, names: &str) -> String {
+        match (&*self.names, names) {
+            ("", names) => names.to_owned(),
+            (way, "") => way.to_owned(),
+            (way, names) => format!("{way} > {names}"),
+        }
+    }
+}
+
 /// An entry.
 struct Entry {
     trigger: Box<[u8]>,
     command: Box<[u8]>,
     depth: u32,
+    way: String,
     event: Event,
 }
 
@@ -78,7 +98,7 @@ impl Entry {
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![self.event.kind, self.event.db];
         bytes.extend_from_slice(&self.depth.to_be_bytes());
-        for text in [&self.trigger, &self.event.key, &self.command] {
+        for text in [&self.trigger, &self.event.key, &self.command, self.way.as_bytes()] {
             bytes.extend_from_slice(&(text.len() as u32).to_be_bytes());
             bytes.extend_from_slice(text);
         }
@@ -94,7 +114,9 @@ impl Entry {
             Some(Box::<[u8]>::from(text))
         };
         let (trigger, key, command) = (text()?, text()?, text()?);
-        Some(Self { trigger, command, depth: u32::from_be_bytes(*depth), event: Event { kind, db, key } })
+        let way = text().map_or_else(String::new, |way| String::from_utf8_lossy(&way).into_owned());
+        let event = Event { kind, db, key };
+        Some(Self { trigger, command, depth: u32::from_be_bytes(*depth), way, event })
     }
 }
 
@@ -103,15 +125,15 @@ impl Outbox {
     pub(crate) fn begin(&self, engine: &Engine) {
         let entries = engine.keyspace.catalogue().entries(Section::Outbox);
         let last = entries.last().and_then(|(name, _)| Some(u64::from_be_bytes(*name.first_chunk()?)));
-        self.last.fetch_max(last.unwrap_or(0), Relaxed);
+        engine.keyspace.catalogue().number_behind(last.unwrap_or(0));
         self.loads.fetch_add(1, Relaxed);
     }
 
-    /// Adds what a trigger does afterwards, in the group of the change.
+    /// Adds what a trigger does afterwards, in the group of the change, which those `before` it have led to.
     pub(super) fn add(
         &self,
         context: &mut Context<'_, '_>,
-        trigger: &Trigger,
+        (trigger, before): (&Trigger, &str),
         event: &Event,
         command: &str,
     ) -> Result<(), Error> {
@@ -121,26 +143,37 @@ impl Outbox {
         }
         let depth = context.depth + 1;
         if depth > DEPTH_MAX {
+            context.local.way.is_too_deep = true;
             return Err(Error::new(ErrorCode::Limit, format!("triggers fire {DEPTH_MAX} deep at most")));
         }
         let (trigger, command) = (trigger.name.clone(), command.as_bytes().into());
-        let entry = Entry { trigger, command, depth, event: event.clone() }.bytes();
-        let number = self.last.fetch_add(1, Relaxed) + 1;
+        let way = context.local.way.and(before);
+        let entry = Entry { trigger, command, depth, way, event: event.clone() }.bytes();
+        let catalogue = context.engine.keyspace.catalogue();
         let key = context.engine.keyspace.key(&event.key);
         let (shard, mut op) = context.shard_in(event.db, &key)?;
+        let number = catalogue.next_number();
         shard.set_entry(&mut op, Section::Outbox, &number.to_be_bytes(), Some(&entry));
         Ok(())
     }
-    /// A key went by itself.
+    /// A key went by itself. Whoever tells it is in the batch in which it happened, so that who does what waits, with
+    /// the keyspace to itself, has been told of all that has happened.
     #[cold]
-    pub(crate) fn note(&self, engine: &Engine, db: u8, key: &[u8], effect: &Effect<'_>) {
+    pub(crate) fn note(
+        &self,
+        engine: &Engine,
+        (db, key): (u8, &[u8]),
+        effect: &Effect<'_>,
+        number: Option<u64>,
+    ) {
         let Some(kind) = kind_of(effect) else { return };
+        let number = number.unwrap_or_else(|| engine.keyspace.catalogue().last_number());
         let event = Event { kind, db, key: key.into() };
         for trigger in engine.triggers.index().find(db, key, kind) {
             let mut waiting = self.by_itself.lock();
             if self.gone.load(Relaxed) < BY_ITSELF_MAX {
                 self.gone.fetch_add(1, Relaxed);
-                waiting.push_back((self.last.load(Relaxed), Arc::clone(trigger), event.clone()));
+                put_by_number(&mut waiting, (number, Arc::clone(trigger), event.clone()));
             } else {
                 self.lost.fetch_add(1, Relaxed);
             }
@@ -157,6 +190,12 @@ impl Outbox {
     }
 }
 
+/// Puts an event behind those whose numbers are as high; nearly always it is the last one.
+fn put_by_number(waiting: &mut VecDeque<(u64, Arc<Trigger>, Event)>, event: (u64, Arc<Trigger>, Event)) {
+    let higher = waiting.iter().rev().take_while(|(number, ..)| *number > event.0).count();
+    waiting.insert(waiting.len() - higher, event);
+}
+
 /// A key whose entries stand in a queue.
 type Whose = (u8, Box<[u8]>);
 
@@ -165,8 +204,8 @@ type Whose = (u8, Box<[u8]>);
 enum Due {
     /// The entry of this number.
     Entry(u64),
-    /// It went by itself: the trigger that this fires, and of which kind it was.
-    Gone(Arc<Trigger>, u8),
+    /// It went by itself: the trigger that this fires, of which kind it was, and its number.
+    Gone(Arc<Trigger>, u8, u64),
 }
 
 /// What is to be done for one key, in its order.
@@ -226,7 +265,7 @@ impl Runner {
             self.ready.push_back(whose);
         }
         let loads = outbox.loads.load(Relaxed);
-        let has_more = self.seen != (outbox.last.load(Relaxed), loads);
+        let has_more = self.seen != (engine.keyspace.catalogue().last_number(), loads);
         if self.ready.is_empty() && !has_more && outbox.by_itself.lock().is_empty() {
             return false;
         }
@@ -252,10 +291,10 @@ impl Runner {
     fn take_up(&mut self, engine: &Engine, loads: u64) {
         let outbox = &engine.triggers.outbox;
         let mut by_itself = outbox.by_itself.lock();
-        let last = outbox.last.load(Relaxed);
+        let last = engine.keyspace.catalogue().last_number();
         if self.seen.1 != loads {
             self.seen = (0, loads);
-            self.take_back(last, &mut by_itself);
+            self.take_back(&mut by_itself);
         }
         let entries =
             engine.keyspace.catalogue().some_behind(Section::Outbox, &self.seen.0.to_be_bytes(), STEP);
@@ -279,7 +318,7 @@ impl Runner {
         }
         self.take_up_gone(&mut by_itself, self.seen.0, &mut room);
     }
-    /// The events that stand behind entries up to this number, as far as there is room.
+    /// The events up to this number, as far as there is room.
     fn take_up_gone(
         &mut self,
         by_itself: &mut VecDeque<(u64, Arc<Trigger>, Event)>,
@@ -287,11 +326,11 @@ impl Runner {
         room: &mut usize,
     ) {
         while *room > 0
-            && by_itself.front().is_some_and(|(behind, ..)| *behind <= number)
-            && let Some((_, trigger, Event { kind, db, key })) = by_itself.pop_front()
+            && by_itself.front().is_some_and(|(other, ..)| *other <= number)
+            && let Some((number, trigger, Event { kind, db, key })) = by_itself.pop_front()
         {
             *room -= 1;
-            self.put((db, key), Due::Gone(trigger, kind));
+            self.put((db, key), Due::Gone(trigger, kind, number));
         }
     }
     fn put(&mut self, whose: Whose, due: Due) {
@@ -301,16 +340,17 @@ impl Runner {
         }
         queue.due.push_back(due);
     }
-    /// Empties the queues: their entries are taken up anew, and what went by itself stands behind them.
-    fn take_back(&mut self, last: u64, by_itself: &mut VecDeque<(u64, Arc<Trigger>, Event)>) {
+    /// Empties the queues: what stood in them is taken up anew.
+    fn take_back(&mut self, by_itself: &mut VecDeque<(u64, Arc<Trigger>, Event)>) {
         (self.ready, self.waiting) = Default::default();
         for ((db, key), queue) in self.queues.drain() {
-            for due in queue.due.into_iter().rev() {
-                if let Due::Gone(trigger, kind) = due {
-                    by_itself.push_front((last, trigger, Event { kind, db, key: key.clone() }));
+            for due in queue.due {
+                if let Due::Gone(trigger, kind, number) = due {
+                    by_itself.push_back((number, trigger, Event { kind, db, key: key.clone() }));
                 }
             }
         }
+        by_itself.make_contiguous().sort_by_key(|(number, ..)| *number);
     }
 
     /// Does the first thing that is to be done for one key. Says whether there was one.
@@ -318,13 +358,12 @@ impl Runner {
         let Some(whose) = self.ready.pop_front() else { return false };
         let Some(queue) = self.queues.get(&whose) else { return true };
         let (number, attempts) = match queue.due.front() {
-            Some(Due::Gone(trigger, kind)) => {
+            Some(Due::Gone(trigger, kind, _)) => {
                 let event = Event { kind: *kind, db: whose.0, key: whose.1.clone() };
-                let trigger = Arc::clone(trigger);
-                let entry = Entry { trigger: trigger.name.clone(), command: [].into(), depth: 1, event };
-                if self.attempt(engine, world, &entry, None).is_err() {
-                    Figures::count(&trigger.figures.failed);
-                }
+                let (trigger, command, way) = (trigger.name.clone(), [].into(), String::new());
+                let entry = Entry { trigger, command, depth: 1, way, event };
+                // There is no other attempt: that it failed is counted.
+                drop(self.attempt(engine, world, &entry, None));
                 engine.triggers.outbox.gone.fetch_sub(1, Relaxed);
                 self.go_on_with(whose);
                 return true;
@@ -337,7 +376,7 @@ impl Runner {
         if let Some(entry) = entry.and_then(|bytes| Entry::of(&bytes))
             && let Err(error) = self.attempt(engine, world, &entry, Some(&name))
         {
-            if attempts < ATTEMPTS_MAX {
+            if attempts < ATTEMPTS_MAX && !self.local.way.is_too_deep {
                 if let Some(queue) = self.queues.get_mut(&whose) {
                     queue.attempts = attempts;
                 }
@@ -362,7 +401,7 @@ impl Runner {
         }
     }
 
-    /// Does what an entry says, and removes it in the same group.
+    /// Does what an entry says, and removes it in the same group. One that fails is counted.
     fn attempt(
         &mut self,
         engine: &Engine,
@@ -370,11 +409,14 @@ impl Runner {
         entry: &Entry,
         name: Option<&[u8]>,
     ) -> Result<(), Error> {
+        let names = Way { names: entry.way.clone(), is_too_deep: false }
+            .and(&String::from_utf8_lossy(&entry.trigger));
+        self.local.way = Way { names, is_too_deep: false };
         self.with_world(engine, world, entry.event.db, |context| {
             context.depth = entry.depth;
             // A trigger that is gone, or switched off, does nothing any more.
             if let Some(trigger) = engine.triggers.get(&entry.trigger).filter(|trigger| trigger.enabled) {
-                act(context, &trigger, entry)?;
+                act(context, &trigger, entry).inspect_err(|_| Figures::count(&trigger.figures.failed))?;
             }
             remove(context, entry, name);
             Ok(())

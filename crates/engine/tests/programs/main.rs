@@ -5,6 +5,7 @@
 mod support;
 
 mod differential;
+mod edges;
 mod overtime;
 mod pages;
 mod refused;

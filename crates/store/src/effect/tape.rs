@@ -40,6 +40,10 @@ impl TapeMark {
     pub const fn is_behind(self, other: Self) -> bool {
         self.at > other.at
     }
+    /// Bytes that stand before it.
+    pub(crate) const fn at(self) -> usize {
+        self.at
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -237,6 +237,9 @@ impl ShardGuard<'_> {
             Cause::Expired | Cause::Overdue => self.count(op, Counter::Expired, 1),
             Cause::Evicted => self.count(op, Counter::Evicted, 1),
         }
+        if wanted & wants::EVENTS != 0 && matches!(cause, Cause::Expired | Cause::Evicted) {
+            op.recorder.number_next(self.keyspace.catalogue().next_number());
+        }
         if wanted != 0 {
             self.tell(op, wanted, key.bytes, &Effect::Delete { cause });
         }

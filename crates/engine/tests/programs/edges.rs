@@ -1,0 +1,163 @@
+//! Values at their limits, and the rights that a program is tried with.
+
+use weft_engine::reply::Protocol;
+use weft_protocol::Reply;
+
+use crate::running::{bench, eval, words};
+use crate::support::{Bench, show};
+
+/// Lists of lists, ever deeper, and such as share what they hold, so that who goes through them meets it 2^n times.
+#[test]
+fn values_are_as_deep_and_as_large_as_somebody_may_go_through() {
+    let (mut bench, client) = bench();
+    let mut grown = |rounds: u32, element: &str, last: &str| {
+        let each = format!(r#"{{"for":"i","range":[1,{rounds}],"do":[{{"let":{{"x":{element}}}}}]}}"#);
+        eval(&mut bench, client, &format!(r#"{{"let":{{"x":0}}}},{each},{{"return":{last}}}"#))
+    };
+    let (deeper, wider) = (r#"["${x}"]"#, r#"["${x}","${x}"]"#);
+    let ways = [
+        r#""${x}""#,
+        r#"{"==":["${x}",["${x}"]]}"#,
+        r#"{"length":{"to_json":"${x}"}}"#,
+        r#"{"type":{"from_json":{"to_json":"${x}"}}}"#,
+        r#"{"in":["${x}",["${x}"]]}"#,
+        r#"{"max":["${x}","${x}"]}"#,
+        r#"{"length":{"unique":[["${x}","${x}"]]}}"#,
+    ];
+    assert_eq!(grown(120, deeper, r#"{"length":"${x}"}"#), "1");
+    for element in
+        [deeper, r#"{"object":{"m":"${x}"}}"#, r#"{"append":[[],"${x}"]}"#, r#"{"with":[null,"m","${x}"]}"#]
+    {
+        let answer = grown(200, element, "1");
+        assert!(answer.contains("128 levels of lists and objects"), "{element}: {answer}");
+    }
+    for way in ways {
+        assert!(!grown(4, wider, way).starts_with('-'), "{way}");
+        // A million of numbers is 24 MB as it is told, and takes longer than a program may.
+        let answer = grown(20, wider, way);
+        assert!(answer.contains("time-ms") || answer.contains("steps"), "{way}: {answer}");
+        let answer = grown(100, wider, way);
+        assert!(answer.contains("too many bytes of values"), "{way}: {answer}");
+    }
+}
+
+#[test]
+fn a_dry_run_has_the_rights_that_a_run_has() {
+    let (mut bench, admin) = bench();
+    bench.text(admin, "SET secret 42");
+    let owned = r#"{"as":"owner","steps":[{"do":["INCR","secret"],"as":"x"},{"return":"${x}"}]}"#;
+    assert_eq!(words(&mut bench, admin, &["PROGRAM", "SET", "owned", owned]), "1");
+    bench.text(admin, "ACL SETUSER u on nopass ~own:* +program|dryrun");
+    let user = bench.connect(Protocol::Resp3);
+    bench.text(user, "AUTH u x");
+    // Who may not run it is not shown what its owner may see.
+    let refused = bench.text(user, "PROGRAM DRYRUN owned");
+    assert!(refused.starts_with("-NOPERM User u has no permissions to run the 'program|run'"), "{refused}");
+    bench.text(admin, "ACL SETUSER u +program|run|owned");
+    let tried = bench.text(user, "PROGRAM DRYRUN owned");
+    assert!(tried.starts_with("{result:43 effects:[["), "{tried}");
+    for protocol in [Protocol::Resp2, Protocol::Respb] {
+        let other = bench.connect(protocol);
+        bench.text(other, "AUTH u x");
+        let tried = bench.text(other, "PROGRAM DRYRUN owned");
+        assert!(tried.contains("43") && !tried.contains("NOPERM"), "{protocol:?}: {tried}");
+    }
+    assert_eq!(bench.text(admin, "GET secret"), "42");
+    // A text that is not stored has no owner.
+    let text = words(&mut bench, user, &["PROGRAM", "DRYRUN", owned]);
+    assert!(text.starts_with("{error:NOPERM /steps/0 INCR: "), "{text}");
+    // And the other way round: who may do everything sees what its owner may not.
+    bench.text(admin, "ACL SETUSER u ~secret +program|set +incr");
+    assert_eq!(words(&mut bench, user, &["PROGRAM", "SET", "owned", owned]), "2");
+    bench.text(admin, "ACL SETUSER u -incr");
+    let tried = bench.text(admin, "PROGRAM DRYRUN owned");
+    assert!(tried.starts_with("{error:NOPERM /steps/0 INCR: User u "), "{tried}");
+    bench.text(admin, "ACL DELUSER u");
+    assert!(bench.text(admin, "PROGRAM DRYRUN owned").contains("owner 'u' is no user any more"));
+}
+
+/// What a program is given, answers, writes to a key and reads again, over each protocol.
+#[test]
+fn doubles_go_to_json_and_to_keys_and_back() {
+    let program = r#"{"params":[{"name":"x","type":"number"},{"name":"any","type":"any"}],"steps":[
+        {"let":{"y":{"from_json":{"to_json":[["${x}"]]}}}},
+        ["SET","k","${x}"],{"do":["GET","k"],"as":"kept"},
+        {"return":["${x}","${y.0}","${any}","${kept}",{"to_json":"${y.0}"},{"to_json":{"number":"${kept}"}},
+            {"and":[{"==":["${x}","${y.0}"]},{"==":["${x}","${any}"]},{"==":["${x}","${kept}"]}]},
+            {"type":"${y.0}"}]}]}"#;
+    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
+        let mut bench = Bench::new();
+        let client = bench.connect(protocol);
+        for (number, text, kind) in [
+            ("1e308", "1e+308", "float"),
+            ("-1E308", "-1e+308", "float"),
+            ("1.7976931348623157e308", "1.7976931348623157e+308", "float"),
+            ("9.223372036854775808e18", "9223372036854776000", "float"),
+            ("9223372036854775807", "9223372036854775807", "int"),
+            ("-1e19", "-1e+19", "float"),
+            ("1.2345678901234567e20", "123456789012345670000", "float"),
+            ("7.778054979013687e18", "7778054979013687296", "int"),
+            ("4.5e22", "4.5e+22", "float"),
+            ("-0.0", "-0", "float"),
+            ("5e-324", "5e-324", "float"),
+            ("0.1", "0.1", "float"),
+            ("2.5e-7", "2.5e-7", "float"),
+        ] {
+            let line = ["PROGRAM", "EVAL", program, number, text].map(str::as_bytes);
+            let answers = bench.run_args(client, &line);
+            let [Reply::Array(values)] = &answers[..] else { panic!("{protocol:?} {number}: {answers:?}") };
+            let exact: f64 = number.parse().unwrap();
+            for value in &values[..3] {
+                let told = match value {
+                    Reply::Double(value) => *value,
+                    Reply::Int(value) => *value as f64,
+                    Reply::Bulk(text) => String::from_utf8_lossy(text).parse().unwrap(),
+                    other => panic!("{other:?}"),
+                };
+                assert_eq!(told.to_bits(), exact.to_bits(), "{protocol:?} {number}");
+            }
+            let rest: Vec<String> = values[3..].iter().map(show).collect();
+            let same = if protocol == Protocol::Resp2 { "1" } else { "true" };
+            assert_eq!(rest, [text, text, text, same, kind], "{protocol:?} {number}");
+        }
+    }
+    // One that would lose digits is none.
+    let (mut bench, client) = bench();
+    let lost = eval(&mut bench, client, r#"{"return":{"from_json":"9223372036854775809"}}"#);
+    assert_eq!(lost, "nil");
+    assert_eq!(eval(&mut bench, client, r#"{"return":{"+":[1e308,-1e308,2.5]}}"#), "2.5");
+    assert!(eval(&mut bench, client, r#"{"return":9223372036854775809}"#).contains("beyond 64 bits"));
+}
+
+/// Who compares and sets means what he has seen, and not something else that came to have its number.
+#[test]
+fn versions_of_what_was_deleted_do_not_come_again() {
+    let (mut bench, client) = bench();
+    let program = r#"{"steps":[["GET","k"]]}"#;
+    let trigger = r#"{"key":"none","inside":"p"}"#;
+    for (kind, text) in [("PROGRAM", program), ("TRIGGER", trigger)] {
+        let set = |bench: &mut Bench, name: &str, version: Option<&str>| {
+            let mut all = vec![kind, "SET", name, text];
+            all.extend(version.into_iter().flat_map(|version| ["VERSION", version]));
+            words(bench, client, &all)
+        };
+        assert_eq!(set(&mut bench, "p", None), "1", "{kind}");
+        assert_eq!(set(&mut bench, "p", Some("1")), "2", "{kind}");
+        assert_eq!(set(&mut bench, "other", None), "1", "{kind}: nothing was deleted yet");
+        assert_eq!(bench.text(client, &format!("{kind} DEL p other")), "2");
+        assert_eq!(bench.text(client, &format!("{kind} LIST")), "[]");
+        // Also behind a start.
+        assert!(bench.engine.load_catalogue().is_empty(), "{kind}");
+        assert_eq!(set(&mut bench, "p", Some("0")), "3", "{kind}");
+        for before in ["1", "2"] {
+            let refused = set(&mut bench, "p", Some(before));
+            assert_eq!(
+                refused,
+                format!("-WRONGVERSION the version of the {} is 3, 0 being none", kind.to_lowercase())
+            );
+        }
+        assert_eq!(bench.text(client, &format!("{kind} DEL p")), "1");
+        assert_eq!(words(&mut bench, client, &[kind, "DEL", ""]), "0", "{kind}: nothing has this name");
+        assert_eq!(set(&mut bench, "p", None), "4", "{kind}");
+    }
+}
