@@ -257,6 +257,10 @@ impl Frame {
         if let Some(extent) = functions::walked(function, &values) {
             self.budget.take_walk(extent)?;
         }
+        if let Some((extent, steps)) = functions::made(function, &values) {
+            self.budget.check_extent(extent)?;
+            self.budget.take_work(steps)?;
+        }
         let value = functions::call(function, values)?;
         self.made(value)
     }

@@ -154,6 +154,21 @@ impl Function {
             _ => return None,
         })
     }
+    /// Whether it goes through all of something, or makes what is long.
+    pub(super) const fn may_take_long(self) -> bool {
+        matches!(
+            self,
+            Self::In
+                | Self::Split
+                | Self::Replace
+                | Self::Pad
+                | Self::Range
+                | Self::Sort
+                | Self::Unique
+                | Self::FromJson
+                | Self::ToJson
+        )
+    }
 }
 
 /// A member of an object; an element of a list, if its name is a place.
@@ -194,10 +209,14 @@ pub(super) fn elements(arguments: &[Value]) -> usize {
     arguments.iter().map(of).sum()
 }
 
+/// Values and bytes that take no time worth asking for.
+const LITTLE: u64 = 1024;
+
 /// What a function goes through beyond the elements of its arguments: all that is inside of them, some more than once.
 pub(super) fn walked(function: Function, arguments: &[Value]) -> Option<Extent> {
     let all = || arguments.iter().fold(Extent::default(), |all, value| all.and(value.extent()));
     match function {
+        Function::In if !arguments[1].is_whole() => Some(searched(&arguments[1])),
         Function::ToJson | Function::In | Function::Min | Function::Max => {
             arguments.iter().any(Value::is_whole).then(all)
         }
@@ -206,6 +225,8 @@ pub(super) fn walked(function: Function, arguments: &[Value]) -> Option<Extent> 
             let bytes = arguments[0].extent().bytes;
             Some(Extent { values: bytes / 4, ..Extent::default() })
         }
+        // A part is looked for byte by byte.
+        Function::Split | Function::Replace => Some(searched(&arguments[0])),
         Function::Sort | Function::Unique => {
             let Extent { depth, values, bytes } = all();
             let times = u64::from(values.max(1).ilog2()) + 1;
@@ -213,6 +234,41 @@ pub(super) fn walked(function: Function, arguments: &[Value]) -> Option<Extent> 
         }
         _ => None,
     }
+}
+
+/// What looking for a part in a text is: going over a value is eight bytes of it.
+fn searched(text: &Value) -> Extent {
+    let bytes = text.extent().bytes;
+    Extent { values: if bytes < LITTLE { 0 } else { bytes / 8 }, ..Extent::default() }
+}
+
+/// What a function is about to make of such arguments, if that may be more than they are, and the steps that making it
+/// takes: asked before it is made.
+pub(super) fn made(function: Function, arguments: &[Value]) -> Option<(Extent, u64)> {
+    let (text, bytes) = (|at: usize| arguments[at].to_text().ok(), arguments[0].extent().bytes);
+    let whole = |value: &Value| whole(value).ok().and_then(|value| u64::try_from(value).ok());
+    let (values, bytes, steps) = match function {
+        Function::Pad => {
+            let bytes = whole(&arguments[1])?;
+            (1, bytes, bytes / 512)
+        }
+        Function::Date => {
+            let bytes = arguments[1].extent().bytes;
+            (1, bytes, bytes / 8)
+        }
+        Function::Split if bytes >= LITTLE => {
+            let parts = text::occurrences(&text(0)?, &text(1)?) as u64 + 1;
+            (parts, bytes, parts / 8)
+        }
+        Function::Replace if bytes >= LITTLE => {
+            let (what, by) = (text(1)?, text(2)?);
+            let times = text::occurrences(&text(0)?, &what) as u64;
+            let bytes = bytes.saturating_add(times.saturating_mul(by.len() as u64));
+            (1, bytes, bytes / 512 + times / 16)
+        }
+        _ => return None,
+    };
+    (values.max(bytes) >= LITTLE).then_some((Extent { depth: 1, values, bytes }, steps))
 }
 
 /// The value of a function. The number of its arguments has been seen to.

@@ -81,7 +81,7 @@ impl Quick {
 
 /// Says whether steps always take about the same short time, and marks the writes behind which nothing can fail.
 pub(super) fn mark(steps: &mut [Step]) -> bool {
-    let is_quick = count(steps).is_some_and(|steps| steps <= STEPS_MAX);
+    let is_quick = count(steps).is_some_and(|steps| steps <= STEPS_MAX) && !may_take_long(steps);
     if is_quick {
         mark_last(steps, true);
         let given = given(steps);
@@ -181,6 +181,21 @@ fn count(steps: &[Step]) -> Option<usize> {
         let inside = step.what.blocks().try_fold(0, |sum, block| Some(sum + count(block)?))?;
         quick.then_some(sum + 1 + inside)
     })
+}
+
+/// Whether an expression goes through all of something, or makes what is long: as a loop does.
+fn may_take_long(steps: &[Step]) -> bool {
+    let mut any = false;
+    each_expr(steps, &mut |expr| {
+        expr.each(&mut |expr| {
+            any |= match expr {
+                Expr::Each(_) => true,
+                Expr::Call(function, _) => function.may_take_long(),
+                _ => false,
+            };
+        });
+    });
+    any
 }
 
 /// Goes through steps from their end. `calm`: nothing behind them can fail. Says whether nothing of them can either.
@@ -300,6 +315,15 @@ mod tests {
         assert!(!of(r#"[["DEL","a","b"]]"#).0);
         assert!(!of(r#"[["SETRANGE","k",100000,"v"]]"#).0);
         assert!(!of(r#"[["PUBLISH","c","v"]]"#).0);
+        for expr in [
+            r#"{"map":{"in":"${p}","as":"x","give":"${x}"}}"#,
+            r#"{"if":["${p}",{"pad":["",9000,"0"]},1]}"#,
+            r#"["a",{"sort":"${p}"}]"#,
+            r#"{"from_json":"${p}"}"#,
+        ] {
+            assert!(!of(&format!(r#"[["GET","k"],{{"return":{expr}}}]"#)).0, "{expr}");
+        }
+        assert!(of(r#"[["GET","k"],{"return":{"+":[{"length":"${p}"},1]}}]"#).0);
         let many = format!("[{}]", [r#"["GET","k"]"#; 32].join(","));
         assert!(!of(&many).0 && of(&many.replacen(r#"["GET","k"],"#, "", 1)).0);
     }

@@ -28,6 +28,17 @@ pub(super) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     }
 }
 
+/// How often a part stands in a text, one behind the other.
+pub(super) fn occurrences(text: &[u8], part: &[u8]) -> usize {
+    let (mut times, mut rest) = (0, text);
+    while !part.is_empty()
+        && let Some(at) = find(rest, part)
+    {
+        (times, rest) = (times + 1, &rest[at + part.len()..]);
+    }
+    times
+}
+
 /// By the method of Knuth, Morris and Pratt: no byte of the text is looked at again.
 fn find_long(text: &[u8], part: &[u8]) -> Option<usize> {
     // How much of the part's beginning stands again at the end of its first bytes, by their number less one.
@@ -153,7 +164,7 @@ fn pad(text: &[u8], len: i64, with: &[u8]) -> Result<Value, Fault> {
 const DATE_MS_MAX: i64 = 253_402_300_799_999;
 
 /// A time as text: `%Y %m %d %H %M %S`, `%L` milliseconds, `%j` day of the year, `%u` day of the week from Monday as
-/// 1, `%V`… no more; `%%` is a percent sign.
+/// 1; `%%` is a percent sign.
 fn date(ms: i64, format: &[u8]) -> Result<Value, Fault> {
     if !(0..=DATE_MS_MAX).contains(&ms) {
         return Err("a date lies between 1970 and 9999".into());
