@@ -317,9 +317,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         if session.user.all && *session.user.name == *name && session.acl_epoch == engine.acl.epoch() {
             return work(self);
         }
-        let owner = engine.acl.user(name.as_bytes()).ok_or_else(|| {
-            Error::new(ErrorCode::NoPerm, format!("{whose} owner '{name}' is no user any more"))
-        })?;
+        let owner = engine.acl.owner(name, whose)?;
         let caller = std::mem::replace(&mut session.user, owner);
         let outcome = work(self);
         self.context.session.user = caller;

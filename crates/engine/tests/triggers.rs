@@ -251,7 +251,7 @@ fn a_test_shows_what_a_trigger_would_do_and_does_nothing() {
     assert_eq!(of(&mut bench, "out", event), "-NOPROGRAM no program 'none' is stored");
     assert!(of(&mut bench, "told", event).ends_with("stream:of:k:1}"));
     assert!(of(&mut bench, "said", event).ends_with("channel:news}"));
-    assert!(of(&mut bench, "said", r#"{"key":"x"}"#).ends_with("event:{key:x}}"));
+    assert!(of(&mut bench, "said", r#"{"key":"x"}"#).ends_with("event:{command:set db:0 key:x kind:set}}"));
     assert_eq!(digest(&mut bench, client), before);
     // It is whoever asks who runs it.
     bench.text(client, "ACL SETUSER asker on nopass ~k:* +trigger|test");

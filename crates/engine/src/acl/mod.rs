@@ -25,7 +25,7 @@ use selector::PlainRights;
 pub use selector::{Denied, Reason, Selector};
 
 use crate::args::Args;
-use crate::error::{ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, full_name};
 
 /// SHA-256 of a password.
 pub(crate) type Hash = [u8; 32];
@@ -85,6 +85,10 @@ impl User {
             user.apply(rule.as_bytes(), true).expect("these are rules");
         }
         user
+    }
+    /// The server itself, which may do everything.
+    pub(crate) fn of_server() -> Arc<Self> {
+        Arc::new(Self { all: true, ..Self::new_default() })
     }
 
     fn root_mut(&mut self) -> &mut Selector {
@@ -231,7 +235,7 @@ pub struct Acl {
 
 impl Default for Acl {
     fn default() -> Self {
-        let user = Arc::new(User { all: true, ..User::new_default() });
+        let user = User::of_server();
         Self {
             users: RwLock::new(BTreeMap::from([(DEFAULT_USER.into(), user)])),
             epoch: AtomicU64::new(0),
@@ -258,6 +262,16 @@ impl Acl {
     #[must_use]
     pub fn user(&self, name: &[u8]) -> Option<Arc<User>> {
         self.users.read().get(std::str::from_utf8(name).ok()?).cloned()
+    }
+    /// The user with whose rights something acts that he has stored, and who is called `whose` owner in the error if
+    /// there is none of this name any more, or he is switched off.
+    pub(crate) fn owner(&self, name: &str, whose: &str) -> Result<Arc<User>, Error> {
+        let why = match self.user(name.as_bytes()) {
+            Some(user) if user.enabled => return Ok(user),
+            Some(_) => "switched off",
+            None => "no user any more",
+        };
+        Err(Error::new(ErrorCode::NoPerm, format!("{whose} owner '{name}' is {why}")))
     }
     /// All users, by name.
     #[must_use]

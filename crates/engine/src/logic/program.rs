@@ -18,6 +18,7 @@ use crate::program::stored::{PROGRAMS_MAX, Stored};
 use crate::program::value::Value;
 use crate::program::{Problem, Program};
 use crate::reply::ReplySink;
+use crate::trigger::definition::Trigger;
 
 pub(super) const LIST: &[Entry] = &[
     ("PROGRAM SET", Scope::World, set),
@@ -56,6 +57,7 @@ impl From<Problem> for Error {
 fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (name, text) = (args.bytes(2), args.bytes(3));
     let programs = &context.engine.programs;
+    may_change(context, name)?;
     let present = programs.get(name).map_or(0, |stored| stored.version);
     let version = next_version(
         context.engine,
@@ -69,6 +71,24 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     programs.put([(name.into(), Some(stored))]);
     sink.int(version as i64);
     Ok(())
+}
+
+/// What a trigger runs has the rights of the trigger's owner: who changes it may also store triggers, or is its owner.
+fn may_change(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), Error> {
+    let user = &context.session.user;
+    let is_others = |trigger: &Trigger| trigger.runs(name) && *trigger.owner != *user.name;
+    if user.all || !context.engine.triggers.all().iter().any(|(_, trigger)| is_others(trigger)) {
+        return Ok(());
+    }
+    may(&Inner::new(context, LogPlace::Script), &[b"TRIGGER", b"SET", name, b"{}"])
+}
+
+/// Whether the user may run a command.
+fn may(inner: &Inner<'_, '_, '_>, words: &[&[u8]]) -> Result<(), Error> {
+    let id = inner::find(words[0], Some(words[1])).ok_or(ErrorCode::Generic)?;
+    let mut args = Composed::default();
+    words.iter().for_each(|word| args.push(word));
+    inner.check_rights(&args.args(id.spec())).map_err(Error::from)
 }
 
 fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
@@ -89,6 +109,7 @@ fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 }
 
 fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+    args.rest(2).try_for_each(|name| may_change(context, name))?;
     named::del(context, args, sink, Section::Programs, |engine, names| {
         engine.programs.put(names.into_iter().map(|name| (name, None)));
     })
@@ -150,21 +171,14 @@ fn dry_run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     match &which {
         Which::Stored(stored) if stored.program.as_owner => {
             let mut inner = Inner::new(context, LogPlace::Script);
-            may_run(&inner, args.bytes(2))?;
+            // Who may not run a program does not see either what it would do with the rights of its owner.
+            may(&inner, &[b"PROGRAM", b"RUN", args.bytes(2)])?;
             inner.as_user(&stored.owner, "the program's", |inner| {
                 look(inner.context(), (&stored.program, params), sink, begin)
             })
         }
         _ => look(context, (which.program(), params), sink, begin),
     }
-}
-
-/// Who may not run a program does not see either what it would do with the rights of its owner.
-fn may_run(inner: &Inner<'_, '_, '_>, name: &[u8]) -> Result<(), Error> {
-    let id = inner::find(b"PROGRAM", Some(b"RUN")).ok_or(ErrorCode::Generic)?;
-    let mut args = Composed::default();
-    [&b"PROGRAM"[..], b"RUN", name].iter().for_each(|word| args.push(word));
-    inner.check_rights(&args.args(id.spec())).map_err(Error::from)
 }
 
 /// Runs a program, answers two members of a map, what comes of it and what it would change, behind what `begin` writes,

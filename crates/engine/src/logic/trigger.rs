@@ -150,12 +150,29 @@ fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
+/// An event that somebody has made up with the members that it has where he does not say them: a SET in database 0.
+fn whole_event(event: Value) -> Value {
+    let mut members = match event.into_members() {
+        Ok(members) => members,
+        Err(other) => return other,
+    };
+    let mut known =
+        vec![("kind", Value::text(b"set")), ("command", Value::text(b"set")), ("db", Value::Int(0))];
+    if let Some(Ok(len)) = members.get(&b"value"[..]).map(|value| value.to_text().map(|text| text.len())) {
+        known.extend([("type", Value::text(b"string")), ("length", Value::Int(len as i64))]);
+    }
+    for (name, value) in known {
+        members.entry(name.as_bytes().into()).or_insert(value);
+    }
+    Value::object(members)
+}
+
 /// Whether a trigger would fire for an event that somebody has made up, and if so what it would do: of a program what
 /// comes of it and what it would change, with the rights of whoever asks, and nothing of it stays.
 fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let trigger = known(context, args.bytes(2))?;
     let json = Json::parse(args.bytes(3)).map_err(|text| Error::err(format!("event: {text}")))?;
-    let event = Value::from(&json);
+    let event = whole_event(Value::from(&json));
     let (fires, why) = trigger.would_fire(context.engine, event.clone())?;
     let begin = |sink: &mut ReplySink<'_>, more: usize| {
         sink.map(3 + more);
@@ -179,7 +196,7 @@ fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         Action::Stream(to) => ("stream", to),
         Action::Publish(to) => ("channel", to),
     };
-    let to = trigger.told(to, context.now_ms, event.clone())?;
+    let to = trigger.told(context.engine, to, context.now_ms, event.clone())?;
     begin(sink, 1);
     sink.bulk(name.as_bytes());
     sink.bulk(&to);

@@ -314,7 +314,9 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
     fn each(&mut self, step: &'p Step, each: &'p For) -> Result<Flow, End> {
         let elements = match &each.over {
             Over::Elements(list) => match self.frame.eval(list)? {
-                Value::List(list) => list.to_vec(),
+                Value::List(list) => {
+                    return self.rounds(step, each, (0..list.len()).map(|at| list[at].clone()));
+                }
                 Value::Object(members) => members.keys().map(|name| Value::text(name)).collect(),
                 Value::Null => Vec::new(),
                 other => {
@@ -324,7 +326,15 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             Over::Range(ends) => return self.range(step, each, ends),
             Over::Keys(pattern, limit) => self.matching(pattern, limit)?,
         };
-        for (at, element) in elements.into_iter().enumerate() {
+        self.rounds(step, each, elements.into_iter())
+    }
+    fn rounds(
+        &mut self,
+        step: &'p Step,
+        each: &'p For,
+        elements: impl Iterator<Item = Value>,
+    ) -> Result<Flow, End> {
+        for (at, element) in elements.enumerate() {
             match self.round(step, each, element, at)? {
                 Flow::GoOn => {}
                 Flow::Break => break,
@@ -389,12 +399,16 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         let (mut names, mut cursor): (Vec<Box<[u8]>>, _) = (Vec::new(), Cursor::START);
         loop {
             let mut looked = 0;
-            cursor = self.inner.context().scan(cursor, KEYS_PER_LOOK, |name, _| {
+            let context = self.inner.context();
+            // As a step KEYS does, of the database that SELECT has chosen.
+            let began_in = std::mem::replace(&mut context.db, context.session.db);
+            cursor = context.scan(cursor, KEYS_PER_LOOK, |name, _| {
                 looked += 1;
                 if glob::matches(&text, name) {
                     names.push(name.into());
                 }
             });
+            context.db = began_in;
             self.frame.budget.take_steps(looked)?;
             if names.len() > limit {
                 let text = format!("more keys match '{}' than its limit of {limit}", shown(&text));

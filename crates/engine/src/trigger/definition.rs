@@ -95,6 +95,11 @@ pub struct Trigger {
 pub const TRIGGER_BYTES_MAX: usize = 64 << 10;
 
 impl Trigger {
+    /// Whether what it does is the stored program of this name.
+    #[must_use]
+    pub fn runs(&self, program: &[u8]) -> bool {
+        matches!(&self.action, Action::Inside(name) | Action::After(name) if **name == *program)
+    }
     /// Reads a trigger.
     pub fn parse(
         name: &[u8],

@@ -1,6 +1,8 @@
 //! Owns: what has happened to keys, from the effects of a command, and an event as programs and readers see it. Does
 //! not own: effects (`weft_store::effect`), which triggers an event fires.
 
+use std::collections::HashMap;
+
 use weft_store::effect::TapeMark;
 use weft_store::{Cause, Effect, Recorder, Told};
 
@@ -46,10 +48,10 @@ pub(super) const fn kind_of(effect: &Effect<'_>) -> Option<u8> {
 /// What has happened behind a mark to keys that may fire any, each once in the order of its first change: what became
 /// of it in the end.
 pub(super) fn since(index: &Index, recorder: &Recorder, mark: TapeMark) -> Vec<Event> {
-    let mut events: Vec<Event> = Vec::new();
+    let mut events = Events::default();
     let mut note = |db: u8, key: &[u8], kind: u8| {
         if index.has(key) {
-            note(&mut events, db, key, kind);
+            events.note(db, key, kind);
         }
     };
     for Told { db, key, effect } in recorder.tape().read_from(mark) {
@@ -61,14 +63,36 @@ pub(super) fn since(index: &Index, recorder: &Recorder, mark: TapeMark) -> Vec<E
             note(to_db, to, kind::SET);
         }
     }
-    events
+    events.all
 }
 
-fn note(events: &mut Vec<Event>, db: u8, key: &[u8], kind: u8) {
-    match events.iter_mut().find(|other| other.db == db && *other.key == *key) {
+/// Events that are looked through one by one for that of a key; more have a table.
+const FEW: usize = 16;
+
+/// Events, each key's once.
+#[derive(Default)]
+struct Events {
+    all: Vec<Event>,
+    /// Where the event of a key stands, once they are not few.
+    places: HashMap<(u8, Box<[u8]>), usize>,
+}
+
+impl Events {
+    fn note(&mut self, db: u8, key: &[u8], kind: u8) {
+        let at = match self.all.len() {
+            ..FEW => self.all.iter().position(|other| other.db == db && *other.key == *key),
+            _ => self.places.get(&(db, Box::from(key))).copied(),
+        };
         // What had expired when a command came to it and is there again was set.
-        Some(other) => other.kind = kind,
-        None => events.push(Event { kind, db, key: key.into() }),
+        if let Some(at) = at {
+            self.all[at].kind = kind;
+            return;
+        }
+        self.all.push(Event { kind, db, key: key.into() });
+        if self.all.len() >= FEW {
+            let missing = self.places.len()..self.all.len();
+            self.places.extend(missing.map(|at| ((self.all[at].db, self.all[at].key.clone()), at)));
+        }
     }
 }
 

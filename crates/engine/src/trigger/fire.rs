@@ -57,9 +57,18 @@ pub(crate) fn needs(
 ) -> Option<Needs> {
     let index = local.triggers.index(engine);
     let (mut shards, mut fires, mut world) = (Vec::new(), false, false);
+    // To ask one takes as long as its program may; all of them are asked for no longer than that.
+    let mut ends = None;
     keys::each(args, |at| {
         let key = args.bytes(at);
+        if world {
+            return;
+        }
         for trigger in index.find(db, key, u8::MAX) {
+            if fires && !open {
+                let (now, limits) = (Instant::now(), Limits::of(&engine.settings));
+                world |= *ends.get_or_insert(now + Duration::from_millis(limits.time_ms)) <= now;
+            }
             fires = true;
             match trigger.needs(engine, (db, key, args), open) {
                 Needs::World => world = true,
@@ -91,7 +100,7 @@ impl Trigger {
             Action::Stream(_) if open => nothing,
             Action::Stream(name) => {
                 let (mut frame, mut text) =
-                    (self.frame(engine.clock.now_ms(), known(member::ALL)), Vec::new());
+                    (self.frame(engine, engine.clock.now_ms(), known(member::ALL)), Vec::new());
                 let key = frame.write_text(name, &mut text).map(|()| engine.keyspace.key(&text));
                 Needs::Shards(key.map(|key| engine.keyspace.shard_of(&key)).into_iter().collect())
             }
@@ -122,16 +131,22 @@ impl Trigger {
             return Ok((false, "the key does not match"));
         }
         let Some(when) = &self.when else { return Ok((true, "everything matches")) };
-        let holds = self.frame(engine.clock.now_ms(), event.clone()).holds(when);
+        let holds = self.frame(engine, engine.clock.now_ms(), event.clone()).holds(when);
         match holds.map_err(|fault| Error::new(ErrorCode::Program, fault))? {
             true => Ok((true, "everything matches, and the condition holds")),
             false => Ok((false, "the condition does not hold")),
         }
     }
     /// The stream or channel that an event is told to.
-    pub(crate) fn told(&self, to: &Expr, now_ms: u64, event: Value) -> Result<Vec<u8>, Error> {
+    pub(crate) fn told(
+        &self,
+        engine: &Engine,
+        to: &Expr,
+        now_ms: u64,
+        event: Value,
+    ) -> Result<Vec<u8>, Error> {
         let mut text = Vec::new();
-        let written = self.frame(now_ms, event).write_text(to, &mut text);
+        let written = self.frame(engine, now_ms, event).write_text(to, &mut text);
         written.map_err(|fault| Error::new(ErrorCode::Program, fault))?;
         Ok(text)
     }
@@ -143,11 +158,11 @@ impl Trigger {
         };
         unknown(name)
     }
-    pub(super) fn frame(&self, now_ms: u64, event: Value) -> Frame {
+    pub(super) fn frame(&self, engine: &Engine, now_ms: u64, event: Value) -> Frame {
         let mut values = Vec::with_capacity(self.slots);
         values.push(event);
         values.resize(self.slots, Value::Null);
-        Frame { values, now_ms, budget: Budget::new(Limits::DEFAULT) }
+        Frame { values, now_ms, budget: Budget::new(Limits::of(&engine.settings)) }
     }
 }
 
@@ -259,7 +274,10 @@ impl Firing<'_, '_, '_, '_> {
         };
         let failed = |fault| Error::new(ErrorCode::Program, fault);
         if let Some(when) = &trigger.when
-            && !trigger.frame(self.inner.context().now_ms, value.clone()).holds(when).map_err(failed)?
+            && !trigger
+                .frame(engine, self.inner.context().now_ms, value.clone())
+                .holds(when)
+                .map_err(failed)?
         {
             Figures::count(&trigger.figures.passed_over);
             return Ok(());
@@ -279,7 +297,7 @@ impl Firing<'_, '_, '_, '_> {
                 engine.triggers.outbox.add(self.inner.context(), (trigger, &before), event, &command)?;
             }
             Action::Stream(name) => {
-                let mut frame = trigger.frame(self.inner.context().now_ms, value.clone());
+                let mut frame = trigger.frame(engine, self.inner.context().now_ms, value.clone());
                 let mut args = Composed::default();
                 args.push(b"XADD");
                 args.push_with(|text| frame.write_text(name, text)).map_err(failed)?;
@@ -288,7 +306,7 @@ impl Firing<'_, '_, '_, '_> {
                 self.as_owner(trigger, event.db, |inner| run_command(inner, b"XADD", &args))?;
             }
             Action::Publish(channel) => {
-                let mut frame = trigger.frame(self.inner.context().now_ms, value.clone());
+                let mut frame = trigger.frame(engine, self.inner.context().now_ms, value.clone());
                 let mut args = Composed::default();
                 args.push(b"PUBLISH");
                 args.push_with(|text| frame.write_text(channel, text)).map_err(failed)?;

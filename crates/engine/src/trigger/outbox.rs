@@ -26,7 +26,7 @@ use super::definition::{Action, Trigger, kind};
 use super::event::{Event, kind_of};
 use super::fire::run_command;
 use super::{DEPTH_MAX, Figures};
-use crate::acl::LogPlace;
+use crate::acl::{LogPlace, User};
 use crate::args::Composed;
 use crate::blocking;
 use crate::context::{Context, Hold, Local};
@@ -429,6 +429,8 @@ impl Runner {
             Figures::count(&trigger.figures.dead);
         }
         let told = self.with_world(engine, world, 0, |context| {
+            // It is the server that tells it, whatever the owner may do.
+            context.session.user = User::of_server();
             context.depth = DEPTH_MAX;
             context.fires = false;
             let mut args = Composed::default();
@@ -481,14 +483,11 @@ impl Runner {
 /// What a trigger does, with its owner's rights.
 fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Result<(), Error> {
     let engine = context.engine;
-    let owner = engine.acl.user(trigger.owner.as_bytes()).ok_or_else(|| {
-        Error::new(ErrorCode::NoPerm, format!("its owner '{}' is no user any more", trigger.owner))
-    })?;
-    context.session.user = owner;
+    context.session.user = engine.acl.owner(&trigger.owner, "its")?;
     let stored = trigger.program(&engine.programs);
     let read = trigger.reads | stored.as_ref().map_or(0, |stored| stored.program.event);
     let value = entry.event.value(read, &entry.command, context);
-    let mut frame = trigger.frame(context.now_ms, value.clone());
+    let mut frame = trigger.frame(engine, context.now_ms, value.clone());
     let failed = |fault| Error::new(ErrorCode::Program, fault);
     // What was asked when a key changed is not asked again.
     if entry.event.kind & kind::BY_ITSELF != 0

@@ -161,3 +161,59 @@ fn versions_of_what_was_deleted_do_not_come_again() {
         assert_eq!(set(&mut bench, "p", None), "4", "{kind}");
     }
 }
+
+#[test]
+fn a_loop_over_keys_is_about_the_database_that_select_has_chosen() {
+    let (mut bench, admin) = bench();
+    bench.text(admin, "SET in0 a");
+    bench.text(admin, "SELECT 1");
+    bench.text(admin, "SET in1 a");
+    bench.text(admin, "SELECT 0");
+    let names = |first: &str| {
+        format!(
+            r#"{{"steps":[{first}{{"let":{{"x":[]}}}},{{"for":"k","keys":"*","limit":9,"do":[{{"let":{{"x":{{"append":["${{x}}","${{k}}"]}}}}}}]}},{{"return":"${{x}}"}}]}}"#
+        )
+    };
+    let (here, there) = (names(""), names(r#"["SELECT",1],"#));
+    assert_eq!(words(&mut bench, admin, &["PROGRAM", "EVAL", &there]), "[in1]");
+    assert_eq!(words(&mut bench, admin, &["PROGRAM", "EVAL", &here]), "[in0]");
+    bench.text(admin, "ACL SETUSER u on nopass +@all ~* resetdbs db=1");
+    let user = bench.connect(Protocol::Resp3);
+    bench.text(user, "AUTH u x");
+    assert!(words(&mut bench, user, &["PROGRAM", "EVAL", &here]).starts_with("-NOPERM"));
+}
+
+/// What is made is asked about before it is made: by the steps that it takes, and by its bytes.
+#[test]
+fn functions_do_not_begin_what_takes_too_long() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    let text = |bytes: usize, of: &str| of.repeat(bytes / of.len());
+    let program = |expr: &str| {
+        format!(
+            r#"{{"params":[{{"name":"x"}}],"steps":[{{"return":{{"length":{{"text":[{{"type":{expr}}}]}}}}}}]}}"#
+        )
+    };
+    for (expr, x) in [
+        (r#"{"pad":["",16777216,"0"]}"#, String::new()),
+        (r#"{"split":["${x}","a"]}"#, text(400_000, "a")),
+        (r#"{"split":["${x}","b"]}"#, text(4_000_000, "a")),
+        (r#"{"replace":["${x}","a","bc"]}"#, text(3_000_000, "a")),
+        (r#"{"in":["ab","${x}"]}"#, text(4_000_000, "a")),
+        (r#"{"date":[0,"${x}"]}"#, text(400_000, "%u")),
+    ] {
+        let answer = words(&mut bench, client, &["PROGRAM", "EVAL", &program(expr), &x]);
+        assert!(answer.contains("too many steps") || answer.contains("too much time"), "{expr}: {answer}");
+    }
+    // What is far from it goes on.
+    bench.text(client, "CONFIG SET program-time-ms-max 60000");
+    for (expr, x, len) in [
+        (r#"{"pad":["",100000,"0"]}"#, String::new(), "4"),
+        (r#"{"split":["${x}","a"]}"#, text(5_000, "a"), "4"),
+        (r#"{"replace":["${x}","a","bc"]}"#, text(50_000, "a"), "4"),
+        (r#"{"date":[0,"${x}"]}"#, text(2_000, "%u"), "4"),
+    ] {
+        let program = program(expr).replacen('{', r#"{"limits":{"time-ms":60000},"#, 1);
+        assert_eq!(words(&mut bench, client, &["PROGRAM", "EVAL", &program, &x]), len, "{expr}");
+    }
+}

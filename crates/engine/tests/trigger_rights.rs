@@ -1,0 +1,154 @@
+//! Triggers and other users than their owners, what bounds what they do, and what a made-up event is.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Bench, show};
+use weft_engine::background::Background;
+use weft_engine::reply::Protocol;
+
+fn bench() -> (Bench, u32) {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    (bench, client)
+}
+
+fn words(bench: &mut Bench, client: u32, words: &[&str]) -> String {
+    let replies = bench.run_args(client, &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
+    replies.iter().map(show).collect::<Vec<_>>().join(" ")
+}
+
+fn store(bench: &mut Bench, client: u32, kind: &str, name: &str, text: &str) {
+    let stored = words(bench, client, &[kind, "SET", name, text]);
+    assert!(stored.parse::<u64>().is_ok(), "{name}: {stored}");
+}
+
+/// A client that is a user with these rules.
+fn user(bench: &mut Bench, admin: u32, name: &str, rules: &str) -> u32 {
+    assert_eq!(bench.text(admin, &format!("ACL SETUSER {name} on nopass {rules}")), "OK");
+    let client = bench.connect(Protocol::Resp3);
+    assert_eq!(bench.text(client, &format!("AUTH {name} x")), "OK");
+    client
+}
+
+/// What a trigger runs has its owner's rights: somebody else who may store programs does not come by them.
+#[test]
+fn who_may_not_store_triggers_does_not_change_what_one_runs() {
+    let (mut bench, admin) = bench();
+    let (stamp, mine) = (r#"{"steps":[["INCR","stamps"]]}"#, r#"{"steps":[["SET","secret","low's"]]}"#);
+    store(&mut bench, admin, "PROGRAM", "stamp", stamp);
+    store(&mut bench, admin, "TRIGGER", "inside", r#"{"key":"mine:*","inside":"stamp"}"#);
+    store(&mut bench, admin, "TRIGGER", "after", r#"{"key":"later:*","after":"late"}"#);
+    let low = user(&mut bench, admin, "low", "-@all +program +set ~mine:*");
+    for name in ["stamp", "late"] {
+        let refused = words(&mut bench, low, &["PROGRAM", "SET", name, mine]);
+        assert!(
+            refused.starts_with("-NOPERM User low has no permissions to run the 'trigger|set'"),
+            "{refused}"
+        );
+    }
+    assert!(bench.text(low, "PROGRAM DEL other stamp").starts_with("-NOPERM"));
+    store(&mut bench, low, "PROGRAM", "other", mine);
+    assert_eq!(bench.text(low, "SET mine:1 x"), "OK");
+    assert_eq!(bench.text(admin, "MGET stamps secret"), "[1 nil]");
+    assert_eq!(bench.text(low, "PROGRAM DEL other"), "1");
+    // Who may store triggers may, and who is the owner of all that name it.
+    let high = user(&mut bench, admin, "high", "+@all ~*");
+    store(&mut bench, high, "PROGRAM", "stamp", stamp);
+    store(&mut bench, high, "TRIGGER", "high", r#"{"key":"high:*","inside":"high"}"#);
+    bench.text(admin, "ACL SETUSER high -trigger");
+    store(&mut bench, high, "PROGRAM", "high", stamp);
+    assert!(words(&mut bench, high, &["PROGRAM", "SET", "stamp", stamp]).starts_with("-NOPERM"));
+}
+
+#[test]
+fn an_owner_that_is_switched_off_does_nothing_more() {
+    let (mut bench, admin) = bench();
+    let tom = user(&mut bench, admin, "tom", "+@all ~*");
+    store(&mut bench, tom, "PROGRAM", "count", r#"{"as":"owner","steps":[["INCR","count"]]}"#);
+    store(&mut bench, tom, "TRIGGER", "t", r#"{"key":"k:*","inside":"count"}"#);
+    assert_eq!(bench.text(admin, "SET k:1 a"), "OK");
+    bench.text(admin, "ACL SETUSER tom off");
+    assert_eq!(bench.text(admin, "SET k:1 a"), "-NOPERM trigger t: its owner 'tom' is switched off");
+    let run = bench.text(admin, "PROGRAM RUN count");
+    assert!(run.ends_with("the program's owner 'tom' is switched off"), "{run}");
+    bench.text(admin, "ACL SETUSER tom on");
+    assert_eq!(bench.text(admin, "SET k:1 a"), "OK");
+    assert_eq!(bench.text(admin, "GET count"), "2");
+}
+
+#[test]
+fn dead_letters_are_told_whatever_the_owner_may_do() {
+    let (mut bench, admin) = bench();
+    let tom = user(&mut bench, admin, "tom", "+@all ~job:* ~done");
+    store(&mut bench, tom, "PROGRAM", "fails", r#"{"steps":[{"fail":"NO"}]}"#);
+    store(&mut bench, tom, "TRIGGER", "t", r#"{"key":"job:*","after":"fails"}"#);
+    bench.text(admin, "SET job:1 a");
+    let mut worker = bench.engine.keyspace.worker().expect("a place");
+    let mut background = Background::new(bench.engine);
+    for _ in 0..10 {
+        while background.step(bench.engine, &mut worker, |_| {}).was_busy {}
+        bench.pass(20_000);
+    }
+    let dead = bench.text(admin, "XRANGE weft:triggers:dead - +");
+    assert!(dead.contains("trigger t kind set db 0 key job:1 command set error NO"), "{dead}");
+    assert_eq!(bench.text(admin, "ACL LOG"), "[]");
+}
+
+#[test]
+fn a_condition_has_the_limits_of_the_configuration() {
+    let (mut bench, admin) = bench();
+    store(&mut bench, admin, "PROGRAM", "p", r#"{"steps":[["INCR","n"]]}"#);
+    let long = r#"{"key":"k","when":{"any":{"in":{"range":[0,900]},"as":"x","where":{"==":["${x}",-1]}}},"inside":"p"}"#;
+    store(&mut bench, admin, "TRIGGER", "t", long);
+    assert_eq!(bench.text(admin, "SET k 1"), "OK");
+    bench.text(admin, "CONFIG SET program-steps-max 100");
+    let refused = bench.text(admin, "SET k 1");
+    assert!(refused.contains("trigger t: ") && refused.contains("program-steps-max"), "{refused}");
+}
+
+/// Keys are told apart in time in proportion to their number, before it is seen that they are too many.
+#[test]
+fn a_command_of_many_keys_is_refused_soon() {
+    let (mut bench, admin) = bench();
+    store(&mut bench, admin, "PROGRAM", "p", r#"{"steps":[["INCR","n"]]}"#);
+    store(&mut bench, admin, "TRIGGER", "t", r#"{"key":"u:*","inside":"p"}"#);
+    bench.text(admin, "CONFIG SET program-time-ms-max 60000");
+    let mut least = |count: usize| -> Duration {
+        let pairs: Vec<String> = (0..count).flat_map(|at| [format!("u:{at}"), "v".into()]).collect();
+        let line: Vec<&str> = std::iter::once("MSET").chain(pairs.iter().map(String::as_str)).collect();
+        let rounds = (0..3).map(|_| {
+            let began = Instant::now();
+            let answer = words(&mut bench, admin, &line);
+            assert!(answer.contains("a command fires 1024 triggers at most"), "{answer}");
+            began.elapsed()
+        });
+        rounds.min().expect("three rounds")
+    };
+    let (few, many) = (least(2_000), least(40_000));
+    // 20 times as many; 400 times as long if each is looked for among all.
+    assert!(many < few * 80, "{few:?} {many:?}");
+}
+
+#[test]
+fn a_made_up_event_has_what_a_set_has() {
+    let (mut bench, admin) = bench();
+    store(
+        &mut bench,
+        admin,
+        "PROGRAM",
+        "p",
+        r#"{"params":[{"name":"event","type":"object"}],"steps":[{"return":"${event}"}]}"#,
+    );
+    let when = r#"{"key":"user:*","when":{"and":[{"==":["${event.kind}","set"]},{"==":["${event.db}",0]},{"==":["${event.length}",1]}]},"inside":"p"}"#;
+    store(&mut bench, admin, "TRIGGER", "w", when);
+    let told = words(&mut bench, admin, &["TRIGGER", "TEST", "w", r#"{"key":"user:1","value":"5"}"#]);
+    assert!(told.starts_with("{fires:true "), "{told}");
+    assert!(
+        told.contains("result:{command:set db:0 key:user:1 kind:set length:1 type:string value:5}"),
+        "{told}"
+    );
+    let other = words(&mut bench, admin, &["TRIGGER", "TEST", "w", r#"{"key":"user:1","value":"5","db":1}"#]);
+    assert!(other.starts_with("{fires:false "), "{other}");
+}
