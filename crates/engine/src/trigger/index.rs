@@ -207,8 +207,12 @@ impl Index {
             let Some((&byte, behind)) = rest.split_first() else { break };
             let Some(next) = node.next.find(byte) else { return };
             node = &self.nodes[next];
-            let Some(behind) = node.behind(behind) else { return };
             rest = behind;
+            // As where numbers follow: each digit is a node.
+            if !node.label.is_empty() {
+                let Some(behind) = node.behind(rest) else { return };
+                rest = behind;
+            }
         }
         all(&node.exact);
     }
