@@ -136,7 +136,8 @@ bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handsh
 .PHONY: bench-scripts
 bench-scripts: ## scripts and functions beside Valkey: CPU an operation, two threads; writes docs/benchmarks (about 4 minutes)
 	cargo build --locked --release --package weft
-	scripts/bench-scripts $(CARGO_TARGET_DIR)/release/weft bench-out/scripts
+	cargo build --locked --release --package weft-engine --example script_threads
+	scripts/bench-scripts $(CARGO_TARGET_DIR)/release/weft $(CARGO_TARGET_DIR)/release/examples/script_threads bench-out/scripts
 	cp bench-out/scripts/scripts.json docs/benchmarks/data/
 	@$(MAKE) bench-pages PAGES=scripts
 

@@ -12,7 +12,7 @@ mod worker;
 use std::hint::black_box;
 
 use weft_engine::reply::Protocol;
-use worker::{Worker, encode};
+use worker::{Worker, encode, engine};
 
 /// Clients that send, and requests of one of them in a batch.
 const CLIENTS: usize = 4;
@@ -93,7 +93,7 @@ fn main() {
     let only: Vec<String> = std::env::args().skip(1).collect();
     let is_wanted = |name: &str| only.first().is_none_or(|only| name.contains(only.as_str()));
     for condition in CONDITIONS.iter().filter(|condition| is_wanted(condition.name)) {
-        let mut worker = Worker::new(Protocol::Resp2, condition.workers, CLIENTS as u32 + 2);
+        let mut worker = Worker::of(engine(condition.workers), 0, Protocol::Resp2, CLIENTS as u32 + 2);
         for (client, line) in condition.before {
             let words: Vec<Vec<u8>> = line.split(' ').map(Into::into).collect();
             let mut sent = vec![Vec::new(); client + 1];

@@ -11,7 +11,7 @@ mod worker;
 
 use weft_engine::reply::Protocol;
 use weft_engine::requests::BATCH_MAX;
-use worker::{Worker, encode};
+use worker::{Worker, encode, engine};
 
 /// Keys in use.
 const KEYS: usize = 1024;
@@ -48,7 +48,7 @@ fn main() {
     let (wire, command) = workload.split_once('-').expect(usage);
     let protocol = if wire == "respb" { Protocol::Respb } else { Protocol::Resp2 };
 
-    let mut worker = Worker::new(protocol, 1, 1);
+    let mut worker = Worker::of(engine(1), 0, protocol, 1);
     // Every key is there before.
     for first in (0..KEYS).step_by(BATCH_MAX) {
         worker.run(&[batch("set", first, protocol)]);

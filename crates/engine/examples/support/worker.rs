@@ -48,21 +48,16 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// The first of `workers` that an engine has, which is driven by as many threads; with so many clients.
-    pub(crate) fn new(protocol: Protocol, workers: u16, clients: u32) -> Self {
-        // The same key for every run, so that runs count the same.
-        let hasher = KeyHasher::with_seed(7);
-        let keyspace = Keyspace::new(Config { shards: 256, hasher, ..Config::default() });
-        let setup = Setup { keyspace, clock: Box::new(SystemClock), workers };
-        let engine: &Engine = Box::leak(Box::new(Engine::new(setup)));
+    /// One of the workers of an engine, with so many clients.
+    pub(crate) fn of(engine: &'static Engine, worker: u16, protocol: Protocol, clients: u32) -> Self {
         let client = |connection| {
-            let address = Address { worker: 0, channel: 0, connection };
+            let address = Address { worker, channel: 0, connection };
             let info = Arc::new(ConnectionInfo::default());
             let session = engine.connect(address, Wire { protocol, channel: 0 }, info, None);
             Client { session, output: Output::default(), bytes: Vec::new() }
         };
         Self {
-            executor: Executor::new(engine, 0, 7).expect("the keyspace has places"),
+            executor: Executor::new(engine, worker, 7).expect("the keyspace has places"),
             clients: Clients((0..clients).map(client).collect()),
             requests: Requests::default(),
             protocol,
@@ -89,6 +84,15 @@ impl Worker {
     pub(crate) fn replies(&self, client: usize) -> Vec<u8> {
         self.clients.0[client].output.to_vec()
     }
+}
+
+/// An engine that is driven by as many threads as it has workers.
+pub(crate) fn engine(workers: u16) -> &'static Engine {
+    // The same key for every run, so that runs count the same.
+    let hasher = KeyHasher::with_seed(7);
+    let keyspace = Keyspace::new(Config { shards: 256, hasher, ..Config::default() });
+    let setup = Setup { keyspace, clock: Box::new(SystemClock), workers };
+    Box::leak(Box::new(Engine::new(setup)))
 }
 
 /// Decodes one client's requests.
