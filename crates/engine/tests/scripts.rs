@@ -332,3 +332,38 @@ fn a_set_that_a_script_sorts_by_nothing_has_one_order() {
     let script = "return redis.call('SORT', KEYS[1], 'BY', '_')";
     assert_eq!(text(&mut bench, client, &["EVAL", script, "1", "s"]), "[a aa b c d]");
 }
+
+#[test]
+fn read_only_scripts_tell_nobody_anything_either() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let refused = "-ERR Write commands are not allowed from read-only scripts.";
+    for script in ["return redis.call('PUBLISH', 'c', 'm')", "return redis.call('SET', 'k', 'v')"] {
+        assert!(text(&mut bench, client, &["EVAL_RO", script, "0"]).starts_with(refused), "{script}");
+        let script = format!("#!lua flags=no-writes\n{script}");
+        assert!(text(&mut bench, client, &["EVAL", &script, "0"]).starts_with(refused), "{script}");
+    }
+    // Also where a write had no room: it is not that.
+    text(&mut bench, client, &["CONFIG", "SET", "maxmemory", "1"]);
+    let script = "return redis.call('SET', 'k', 'v')";
+    assert!(text(&mut bench, client, &["EVAL_RO", script, "0"]).starts_with(refused));
+}
+
+#[test]
+fn what_touches_other_keys_is_seen_anew_when_functions_change() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    bench.engine.stats.active_threads.store(2, Relaxed);
+    let library =
+        |body: &str| format!("#!lua name=l\nredis.register_function('f', function(keys) {body} end)");
+    let reruns = |bench: &Bench| bench.engine.scripts.reruns.load(Relaxed);
+    text(&mut bench, client, &["FUNCTION", "LOAD", &library("return #redis.call('KEYS', '*')")]);
+    assert_eq!(text(&mut bench, client, &["FCALL", "f", "0"]), "0");
+    assert_eq!(text(&mut bench, client, &["FCALL", "f", "0"]), "0");
+    assert_eq!(reruns(&bench), 1, "it is known by now");
+    text(&mut bench, client, &["FUNCTION", "LOAD", "REPLACE", &library("return #redis.call('KEYS', 'x*')")]);
+    // The first call has what the function of before needed, the next one is asked what it needs.
+    text(&mut bench, client, &["FCALL", "f", "0"]);
+    text(&mut bench, client, &["FCALL", "f", "0"]);
+    assert_eq!(reruns(&bench), 2, "another function of the name");
+}

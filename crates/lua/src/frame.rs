@@ -12,9 +12,11 @@
 //! argument
 //! may be looked at for the function's lifetime `'f`.
 
+mod arguments;
 mod errors;
+mod source;
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 
 use mlua_sys as ffi;
@@ -94,13 +96,17 @@ pub(crate) type Function = fn(&mut Frame<'_>) -> Answer;
 #[derive(Debug)]
 pub struct Frame<'f> {
     l: *mut lua_State,
+    shared: *mut Shared,
     args: usize,
+    /// So many values can be pushed, and perhaps more: pops do not raise it.
+    room: u32,
     _call: PhantomData<&'f mut lua_State>,
 }
 
 /// What stands behind the allocator of a Lua state: its memory, and who runs a script in it.
 pub(crate) struct Shared {
     pub(crate) memory: Memory,
+    pub(crate) pace: crate::vm::Pace,
     /// Who the script that runs belongs to, for as long as it runs.
     pub(crate) host: Option<*mut (dyn Host + 'static)>,
     /// Steps since the host was asked last.
@@ -119,6 +125,7 @@ impl Shared {
     pub(crate) fn new(memory: Memory) -> Self {
         Self {
             memory,
+            pace: crate::vm::Pace::new(),
             host: None,
             steps: 0,
             killed: None,
@@ -131,6 +138,10 @@ impl Shared {
 
 /// Instructions of Lua between two looks of the hook, and steps of functions that count as much.
 pub(crate) const STEPS_MAX: u32 = 10_000;
+/// Bytes that are gone through in one step.
+const STEP_BYTES: usize = 64;
+/// What goes through many bytes counts so many at once.
+pub(crate) const PIECE_BYTES: usize = 1 << 20;
 
 /// What a state shares with all its threads.
 ///
@@ -153,10 +164,13 @@ pub(crate) unsafe fn enter(l: *mut lua_State, function: Function) -> c_int {
     // SAFETY: Lua has called with its own state; `Frame` keeps to what its head says, so nothing raises inside; the
     // frames that `lua_error` leaves, this one and its caller, own nothing.
     unsafe {
-        let depth = shared(l).memory.enter();
+        let shared: *mut Shared = shared(l);
+        let depth = (*shared).memory.enter();
         let args = ffi::lua_gettop(l).max(0) as usize;
-        let answer = function(&mut Frame { l, args, _call: PhantomData });
-        shared(l).memory.leave(depth);
+        let room = ffi::LUA_MINSTACK as u32;
+        let mut frame = Frame { l, shared, args, room, _call: PhantomData };
+        let answer = function(&mut frame);
+        (*shared).memory.leave(depth);
         match answer {
             Ok(values) => values as c_int,
             Err(Raise(())) => ffi::lua_error(l),
@@ -188,8 +202,9 @@ impl Frame<'_> {
     /// `l` is a state of `crate::vm`, on which nothing runs; the memory's depth has been entered.
     pub(crate) unsafe fn over(l: *mut lua_State) -> Self {
         // SAFETY: the caller's.
-        let args = unsafe { ffi::lua_gettop(l) }.max(0) as usize;
-        Self { l, args, _call: PhantomData }
+        let (shared, args) = unsafe { (shared(l), ffi::lua_gettop(l).max(0) as usize) };
+        // As many places as Lua keeps for a hook.
+        Self { l, shared, args, room: ffi::LUA_MINSTACK as u32, _call: PhantomData }
     }
     pub(crate) const fn state(&self) -> *mut lua_State {
         self.l
@@ -197,7 +212,7 @@ impl Frame<'_> {
     /// What the state shares. Not to be kept over a call into Lua.
     pub(crate) fn shared(&mut self) -> &mut Shared {
         // SAFETY: the frame is of such a state, and `&mut self` keeps others away.
-        unsafe { shared(self.l) }
+        unsafe { &mut *self.shared }
     }
     /// Whom the script belongs to that runs.
     pub(crate) fn host(&mut self) -> Option<&mut dyn Host> {
@@ -220,7 +235,14 @@ impl Frame<'_> {
         if shared.steps < STEPS_MAX {
             return Ok(());
         }
-        self.tick()
+        self.tick()?;
+        // What a function makes of Lua's is not refused while it runs.
+        self.fits(0)
+    }
+    /// The same for so many bytes that are gone through.
+    #[inline]
+    pub(crate) fn step_bytes(&mut self, bytes: usize) -> Result<(), Raise> {
+        self.step(bytes / STEP_BYTES)
     }
     /// Asks the host whether to go on.
     #[cold]
@@ -229,13 +251,20 @@ impl Frame<'_> {
         if self.shared().memory.is_high() {
             self.collect();
         }
-        if self.shared().killed.is_none()
-            && let Some(Verdict::End(why)) = self.host().map(|host| host.tick())
+        self.look();
+        let Some(why) = self.shared().killed.clone() else { return Ok(()) };
+        Err(self.raise_table(&why))
+    }
+    /// Asks the host; says whether it goes on.
+    fn look(&mut self) -> bool {
+        // Also while it ends: that may take its time, and others want to be served.
+        if let Some(Verdict::End(why)) = self.host().map(|host| host.tick())
+            && self.shared().killed.is_none()
         {
             self.shared().killed = Some(why);
         }
-        let Some(why) = self.shared().killed.clone() else { return Ok(()) };
-        Err(self.raise_table(&why))
+        self.shared().pace.looked();
+        self.shared().killed.is_none()
     }
 
     /// How many arguments the function was called with.
@@ -299,25 +328,45 @@ impl Frame<'_> {
 
     /// Makes sure that so many values can be pushed.
     pub fn reserve(&mut self, values: usize) -> Result<(), Raise> {
-        let values = c_int::try_from(values).unwrap_or(c_int::MAX);
-        // SAFETY: growing the stack only allocates; beyond its limit it says 0.
-        if unsafe { ffi::lua_checkstack(self.l, values) } != 0 || self.has_kept(values) {
+        let values = u32::try_from(values).unwrap_or(u32::MAX);
+        if values <= self.room || self.make_room(values) || self.has_kept(values) {
             return Ok(());
         }
         Err(self.error("stack overflow"))
     }
     /// Whether so many values have their place in what Lua keeps for every function besides its arguments. These alone
     /// may be more than a stack's limit: `redis.call('LPUSH', 'l', unpack(list))` with the 8000 that `unpack` gives.
-    fn has_kept(&self, values: c_int) -> bool {
-        // SAFETY: any state may be asked.
-        let used = unsafe { ffi::lua_gettop(self.l) };
+    fn has_kept(&mut self, values: u32) -> bool {
         let end = self.args.saturating_add(ffi::LUA_MINSTACK as usize);
-        usize::try_from(used.saturating_add(values)).is_ok_and(|wanted| wanted <= end)
+        let there = self.top().saturating_add(values as usize) <= end;
+        if there {
+            self.room = values;
+        }
+        there
+    }
+    /// Has so many places on the stack, if they can be had.
+    fn make_room(&mut self, values: u32) -> bool {
+        // SAFETY: growing the stack only allocates; beyond its limit it says 0. What it grants stays until the function
+        // is over: a stack that is made smaller keeps it.
+        let there =
+            unsafe { ffi::lua_checkstack(self.l, c_int::try_from(values).unwrap_or(c_int::MAX)) } != 0;
+        if there {
+            self.room = values;
+        }
+        there
     }
     /// A place on the stack for what is pushed: Lua keeps some for every function, more is asked for before loops.
+    #[inline]
     fn place(&mut self) {
-        // SAFETY: see `reserve`. A stack of 8000 values for one function is full only for who has not asked.
-        let there = unsafe { ffi::lua_checkstack(self.l, 1) } != 0 || self.has_kept(1);
+        if self.room == 0 {
+            self.more_room();
+        }
+        self.room -= 1;
+    }
+    #[cold]
+    fn more_room(&mut self) {
+        // A stack of 8000 values for one function is full only for who has not asked.
+        let there = self.make_room(ffi::LUA_MINSTACK as u32) || self.make_room(1) || self.has_kept(1);
         assert!(there, "whoever pushes many values asks for their place before");
     }
     /// Pushes nil.
@@ -455,17 +504,17 @@ impl Frame<'_> {
         }
     }
     /// Pushes an element of a table at any number.
-    pub(crate) fn element(&mut self, table: i32, index: i64) {
+    pub(crate) fn element(&mut self, table: i32, index: i32) {
         self.place();
         // SAFETY: a table, and there is a place.
         unsafe {
-            ffi::lua_rawgeti(self.l, table, index);
+            ffi::lua_rawgeti(self.l, table, ffi::lua_Integer::from(index));
         }
     }
     /// Takes the top and sets it as an element at any number.
-    pub(crate) fn set_element(&mut self, table: i32, index: i64) {
+    pub(crate) fn set_element(&mut self, table: i32, index: i32) {
         // SAFETY: a table, and a value is on top.
-        unsafe { ffi::lua_rawseti(self.l, table, index) }
+        unsafe { ffi::lua_rawseti(self.l, table, ffi::lua_Integer::from(index)) }
     }
     /// Whether one value comes before another, as `<` says.
     pub(crate) fn less_than(&mut self, one: i32, two: i32) -> Result<bool, Raise> {
@@ -478,7 +527,10 @@ impl Frame<'_> {
         }
         match (self.kind(one), self.kind(two)) {
             (Kind::Number, Kind::Number) => return Ok(self.number(one) < self.number(two)),
-            (Kind::String, Kind::String) => return Ok(self.bytes(one) < self.bytes(two)),
+            (Kind::String, Kind::String) => {
+                self.step_bytes(self.raw_len(one).min(self.raw_len(two)))?;
+                return Ok(self.bytes(one) < self.bytes(two));
+            }
             _ => {}
         }
         let (one, two) = (self.absolute(one), self.absolute(two));
@@ -506,12 +558,18 @@ impl Frame<'_> {
         self.insert(-2);
         self.call(2, 1)
     }
-    /// Collects everything that is not used.
+    /// Collects everything that is not used, in parts between which the host is asked; less if the script is to end.
     pub(crate) fn collect(&mut self) {
-        // SAFETY: scripts can make no finalizers, so nothing runs.
-        unsafe {
-            ffi::lua_gc(self.l, ffi::LUA_GCCOLLECT, 0);
+        // What was begun may have gone by what is not used any more.
+        for _ in 0..2 {
+            // SAFETY: scripts can make no finalizers, so nothing runs.
+            while unsafe { ffi::lua_gc(self.l, ffi::LUA_GCSTEP, COLLECTED_KB) } == 0 {
+                if self.shared().pace.is_due() && !self.look() {
+                    return;
+                }
+            }
         }
+        self.shared().memory.collected();
     }
     /// Pushes a field of a table, without metamethods.
     pub fn field(&mut self, table: i32, name: &str) {
@@ -602,63 +660,16 @@ impl Frame<'_> {
         // while it runs, since no frame of Rust stands above `lua_pcall`.
         let code = unsafe { ffi::lua_pcall(self.l, args as c_int, results, 0) };
         self.shared().memory.resume(depth);
+        // Results may stand in places that were granted.
+        self.room = 0;
+        // SAFETY: this one runs again; a coroutine whose error was caught does not.
+        unsafe { crate::vm::runs(self.l, self.shared) }
         if code == ffi::LUA_OK { Ok(()) } else { Err(Raise(())) }
     }
-    /// Compiles source text and pushes it as a function, or the message why it is none.
-    pub(crate) fn load(&mut self, source: &[u8], name: &CStr) -> Result<(), ()> {
-        self.place();
-        if source.first() == Some(&ffi::LUA_SIGNATURE[0]) {
-            self.push_bytes(b"attempt to load a binary chunk: only source text is run");
-            return Err(());
-        }
-        // SAFETY: compiling is protected by Lua itself, and its errors come as a code.
-        let code =
-            unsafe { ffi::luaL_loadbuffer(self.l, source.as_ptr().cast(), source.len(), name.as_ptr()) };
-        if code == ffi::LUA_OK { Ok(()) } else { Err(()) }
-    }
 }
+
+/// KiB that one part of collecting goes through, about.
+const COLLECTED_KB: c_int = 256;
 
 /// Elements that a new table has room for at most: beyond that it grows with what is put in.
 const TABLE_ROOM_MAX: usize = 1 << 16;
-
-impl<'f> Frame<'f> {
-    /// The bytes of an argument that is a string or a number.
-    pub fn arg_bytes(&mut self, arg: usize) -> Result<&'f [u8], Raise> {
-        if arg > self.args || !matches!(self.kind(arg as i32), Kind::String | Kind::Number) {
-            return Err(self.type_error(arg, "string"));
-        }
-        let bytes = self.bytes(arg as i32).unwrap_or_default();
-        // SAFETY: a string among the arguments stays there for the function's lifetime: see the head.
-        Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) })
-    }
-    /// An argument that is a number.
-    pub fn arg_number(&mut self, arg: usize) -> Result<f64, Raise> {
-        match self.number(arg as i32) {
-            Some(number) => Ok(number),
-            None => Err(self.type_error(arg, "number")),
-        }
-    }
-    /// An argument that is a number, as Lua makes an integer of it.
-    pub fn arg_integer(&mut self, arg: usize) -> Result<i64, Raise> {
-        self.arg_number(arg).map(|number| number as i64)
-    }
-    /// An argument that may be left out.
-    pub fn arg_integer_or(&mut self, arg: usize, default: i64) -> Result<i64, Raise> {
-        match self.kind(arg as i32) {
-            Kind::None | Kind::Nil => Ok(default),
-            _ => self.arg_integer(arg),
-        }
-    }
-    /// An argument that is a table.
-    pub fn arg_table(&mut self, arg: usize) -> Result<(), Raise> {
-        if self.kind(arg as i32) == Kind::Table { Ok(()) } else { Err(self.type_error(arg, "table")) }
-    }
-    /// An argument that is there.
-    pub fn arg_any(&mut self, arg: usize) -> Result<(), Raise> {
-        if self.kind(arg as i32) == Kind::None { Err(self.arg_error(arg, "value expected")) } else { Ok(()) }
-    }
-    /// Bytes of memory that a result of this size would take are refused above the limit.
-    pub(crate) fn fits(&mut self, bytes: usize) -> Result<(), Raise> {
-        if self.shared().memory.fits(bytes) { Ok(()) } else { Err(self.error("not enough memory")) }
-    }
-}

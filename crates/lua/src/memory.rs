@@ -33,6 +33,10 @@ impl Budget {
     }
 }
 
+/// Where there is little left, everything is collected when a state has taken this part of the limit since the last
+/// time: it takes as long as going through all of it.
+const COLLECTED_PART: usize = 32;
+
 /// A change of a state's memory that the others are told of.
 const TOLD_BYTES: isize = 64 << 10;
 
@@ -50,14 +54,67 @@ struct Kept {
     count: [u16; SIZES],
 }
 
+/// Blocks from this size on are counted: what goes through one takes longer than the usual instruction.
+const LARGE_BYTES_MIN: usize = 4 << 10;
+/// Bytes of blocks that are not small, after which it is time for a look.
+const TAKEN_BYTES_MAX: usize = 8 << 20;
+/// Sizes of large blocks, each twice the one before.
+const LARGE_SIZES: usize = (usize::BITS - LARGE_BYTES_MIN.trailing_zeros()) as usize;
+
+/// Blocks that are not small, as far as they say how long an instruction may take.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    /// Large ones that there are, by size.
+    counts: [u32; LARGE_SIZES],
+    /// Sizes up to the largest of those.
+    sizes: usize,
+    /// Bytes that were taken since the last look.
+    taken_bytes: usize,
+}
+
+impl Blocks {
+    /// Nothing is as large as this; 0 where nothing is large.
+    pub(crate) const fn largest_bytes(&self) -> usize {
+        if self.sizes == 0 { 0 } else { LARGE_BYTES_MIN.saturating_mul(1 << self.sizes) }
+    }
+    pub(crate) const fn looked(&mut self) {
+        self.taken_bytes = 0;
+    }
+    const fn size(bytes: usize) -> usize {
+        (bytes / LARGE_BYTES_MIN).ilog2() as usize
+    }
+    /// A block has become one of another size; 0: there is none. Says whether it is time for a look.
+    fn changed(&mut self, old_bytes: usize, new_bytes: usize) -> bool {
+        let before = self.sizes;
+        if new_bytes >= LARGE_BYTES_MIN {
+            let size = Self::size(new_bytes);
+            self.counts[size] += 1;
+            self.sizes = self.sizes.max(size + 1);
+        }
+        if old_bytes >= LARGE_BYTES_MIN {
+            self.counts[Self::size(old_bytes)] -= 1;
+            while self.sizes > 0 && self.counts[self.sizes - 1] == 0 {
+                self.sizes -= 1;
+            }
+        }
+        self.taken_bytes += new_bytes;
+        self.sizes > before || self.taken_bytes > TAKEN_BYTES_MAX
+    }
+}
+
 /// A state's part.
 #[derive(Debug)]
 pub(crate) struct Memory {
     kept: Kept,
+    pub(crate) blocks: Blocks,
     budget: Arc<Budget>,
     /// Taken or given back since the others were told.
     untold_bytes: isize,
     used_bytes: usize,
+    /// What was in use when everything that is not used was collected last.
+    collected_bytes: usize,
+    /// The same, when no script ran.
+    rest_bytes: usize,
     /// Functions of Rust that run, one inside the other.
     depth: u32,
 }
@@ -66,7 +123,16 @@ impl Memory {
     pub(crate) const fn new(budget: Arc<Budget>) -> Self {
         // Until the state stands there is nobody to catch an error.
         let kept = Kept { first: [std::ptr::null_mut(); SIZES], count: [0; SIZES] };
-        Self { kept, budget, untold_bytes: 0, used_bytes: 0, depth: 1 }
+        Self {
+            kept,
+            blocks: Blocks { counts: [0; LARGE_SIZES], sizes: 0, taken_bytes: 0 },
+            budget,
+            untold_bytes: 0,
+            used_bytes: 0,
+            collected_bytes: 0,
+            rest_bytes: 0,
+            depth: 1,
+        }
     }
     pub(crate) const fn used_bytes(&self) -> usize {
         self.used_bytes
@@ -78,9 +144,24 @@ impl Memory {
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         self.total().saturating_add(bytes) <= self.budget.limit_bytes.load(Relaxed)
     }
-    /// Whether it is time to collect everything that is not used.
-    pub(crate) fn is_high(&self) -> bool {
-        self.total() > self.budget.limit_bytes.load(Relaxed) / 4 * 3
+    /// Whether it is time to collect everything that is not used: there is little left, and there may be something to
+    /// collect.
+    pub(crate) fn is_high(&mut self) -> bool {
+        let limit = self.budget.limit_bytes.load(Relaxed);
+        self.collected_bytes = self.collected_bytes.min(self.used_bytes);
+        self.total() > limit / 4 * 3 && self.used_bytes - self.collected_bytes >= limit / COLLECTED_PART
+    }
+    /// A script is over: what it used is not used any more.
+    pub(crate) fn rests(&mut self) {
+        self.collected_bytes = self.rest_bytes;
+    }
+    /// What is in use when no script runs has been collected, or was not worth it.
+    pub(crate) const fn rested(&mut self) {
+        self.rest_bytes = self.collected_bytes;
+    }
+    /// Everything has been collected.
+    pub(crate) const fn collected(&mut self) {
+        self.collected_bytes = self.used_bytes;
     }
     /// A function of Rust begins; gives what [`leave`](Self::leave) is told.
     pub(crate) const fn enter(&mut self) -> u32 {
@@ -97,13 +178,15 @@ impl Memory {
     pub(crate) const fn resume(&mut self, depth: u32) {
         self.depth = depth;
     }
+    #[inline]
     fn count(&mut self, bytes: isize) {
-        self.used_bytes = self.used_bytes.saturating_add_signed(bytes);
+        self.used_bytes = self.used_bytes.wrapping_add_signed(bytes);
         self.untold_bytes += bytes;
         if self.untold_bytes.abs() > TOLD_BYTES {
             self.tell();
         }
     }
+    #[cold]
     fn tell(&mut self) {
         let bytes = std::mem::take(&mut self.untold_bytes);
         if bytes >= 0 {
@@ -129,13 +212,18 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes, ALIGN).ok()
 }
 
+/// Which size a block has; from [`SIZES`] on blocks are not kept.
+const fn size_of_block(bytes: usize) -> usize {
+    bytes.div_ceil(ALIGN)
+}
+
 impl Kept {
-    /// A block of this size, which is not 0.
-    fn take(&mut self, layout: Layout) -> *mut u8 {
-        let size = layout.size() / ALIGN;
-        if layout.size() > SMALL_BYTES_MAX || self.first[size].is_null() {
-            // SAFETY: the size is not 0.
-            return unsafe { alloc(layout) };
+    /// A block of so many bytes, which are not 0; null where there is no memory for it.
+    #[inline]
+    fn take(&mut self, bytes: usize) -> *mut u8 {
+        let size = size_of_block(bytes);
+        if size >= SIZES || self.first[size].is_null() {
+            return Self::take_new(bytes);
         }
         let block = self.first[size];
         // SAFETY: `give` has written the next one's address there, and nobody has the block.
@@ -143,25 +231,66 @@ impl Kept {
         self.count[size] -= 1;
         block
     }
+    #[cold]
+    fn take_new(bytes: usize) -> *mut u8 {
+        // SAFETY: the size is not 0.
+        layout(bytes).map_or(std::ptr::null_mut(), |layout| unsafe { alloc(layout) })
+    }
     /// Takes a block back.
     ///
     /// # Safety
-    /// It came from `take` with this layout, and nobody has it.
-    unsafe fn give(&mut self, block: *mut u8, layout: Layout) {
-        let size = layout.size() / ALIGN;
-        if layout.size() > SMALL_BYTES_MAX || self.count[size] == KEPT_MAX {
+    /// It came from `take` with so many bytes, and nobody has it.
+    #[inline]
+    unsafe fn give(&mut self, block: *mut u8, bytes: usize) {
+        let size = size_of_block(bytes);
+        if size >= SIZES || self.count[size] == KEPT_MAX {
             // SAFETY: the caller's.
-            return unsafe { dealloc(block, layout) };
+            return unsafe { Self::give_up(block, bytes) };
         }
         // SAFETY: it is aligned, and has at least `ALIGN` bytes.
         unsafe { block.cast::<*mut u8>().write(self.first[size]) };
         self.first[size] = block;
         self.count[size] += 1;
     }
+    /// # Safety
+    /// As for `give`.
+    #[cold]
+    unsafe fn give_up(block: *mut u8, bytes: usize) {
+        if let Some(layout) = layout(bytes) {
+            // SAFETY: the caller's.
+            unsafe { dealloc(block, layout) }
+        }
+    }
+    /// A block of another size that holds what an old one held, as far as it fits; null where there is no memory for
+    /// it, and the old one stays. Neither size is 0.
+    ///
+    /// # Safety
+    /// The old one came from here with so many bytes, and nobody has it.
+    unsafe fn resize(&mut self, old: *mut u8, old_bytes: usize, new_bytes: usize) -> *mut u8 {
+        let (Some(new_layout), Some(old_layout)) = (layout(new_bytes), layout(old_bytes)) else {
+            return std::ptr::null_mut();
+        };
+        if new_layout == old_layout {
+            return old;
+        }
+        if old_bytes > SMALL_BYTES_MAX && new_bytes > SMALL_BYTES_MAX {
+            // SAFETY: neither size is 0; what there was came from here with its size.
+            return unsafe { realloc(old, old_layout, new_bytes) };
+        }
+        let new = self.take(new_bytes);
+        if !new.is_null() {
+            // SAFETY: both have so many bytes and are two blocks; the old one is not used any more.
+            unsafe {
+                std::ptr::copy_nonoverlapping(old, new, old_bytes.min(new_bytes));
+                self.give(old, old_bytes);
+            }
+        }
+        new
+    }
     fn give_back(&mut self) {
         for size in 1..SIZES {
             while let (false, Some(layout)) = (self.first[size].is_null(), layout(size * ALIGN)) {
-                let block = self.take(layout);
+                let block = self.take(size * ALIGN);
                 // SAFETY: it was kept with this layout.
                 unsafe { dealloc(block, layout) };
             }
@@ -184,10 +313,14 @@ pub(crate) unsafe extern "C" fn allocate(
     let memory = unsafe { &mut (*place.cast::<crate::frame::Shared>()).memory };
     let old_bytes = if old.is_null() { 0 } else { old_bytes };
     if new_bytes == 0 {
-        if let (true, Some(layout)) = (old_bytes > 0, layout(old_bytes)) {
+        // Lua gives back also what is not there: the elements of a table that never had one.
+        if old_bytes > 0 {
             // SAFETY: it came from here with this size.
-            unsafe { memory.kept.give(old.cast(), layout) };
+            unsafe { memory.kept.give(old.cast(), old_bytes) };
             memory.count(-(old_bytes as isize));
+            if old_bytes >= LARGE_BYTES_MIN {
+                memory.blocks.changed(old_bytes, 0);
+            }
         }
         return std::ptr::null_mut();
     }
@@ -195,30 +328,20 @@ pub(crate) unsafe extern "C" fn allocate(
     if more > 0 && memory.depth == 0 && !memory.fits(more.unsigned_abs()) {
         return std::ptr::null_mut();
     }
-    let (Some(new_layout), Some(old_layout)) = (layout(new_bytes), layout(old_bytes)) else {
-        return std::ptr::null_mut();
-    };
-    let are_large = old_bytes > SMALL_BYTES_MAX && new_bytes > SMALL_BYTES_MAX;
     let new = if old_bytes == 0 {
-        memory.kept.take(new_layout)
-    } else if new_layout == old_layout {
-        old.cast()
-    } else if are_large {
-        // SAFETY: neither size is 0; what there was came from here with its size.
-        unsafe { realloc(old.cast(), old_layout, new_bytes) }
+        memory.kept.take(new_bytes)
     } else {
-        let new = memory.kept.take(new_layout);
-        if !new.is_null() {
-            // SAFETY: both have so many bytes and are two blocks; the old one is not used any more.
-            unsafe {
-                std::ptr::copy_nonoverlapping(old.cast::<u8>(), new, old_bytes.min(new_bytes));
-                memory.kept.give(old.cast(), old_layout);
-            }
-        }
-        new
+        // SAFETY: it came from here with this size.
+        unsafe { memory.kept.resize(old.cast(), old_bytes, new_bytes) }
     };
     if !new.is_null() {
         memory.count(more);
+        if new_bytes > SMALL_BYTES_MAX && (memory.blocks.changed(old_bytes, new_bytes) || memory.is_high()) {
+            // SAFETY: the datum outlives the state; `memory` is not used behind this.
+            unsafe { crate::vm::hurry(place.cast()) }
+        } else if old_bytes >= LARGE_BYTES_MIN && new_bytes <= SMALL_BYTES_MAX {
+            memory.blocks.changed(old_bytes, 0);
+        }
     }
     new.cast()
 }

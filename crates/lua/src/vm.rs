@@ -5,16 +5,21 @@
 //! else
 //! is.
 
+mod originals;
+mod pace;
+
 use std::ffi::c_int;
 use std::sync::Arc;
 
 use mlua_sys as ffi;
 use mlua_sys::lua_State;
 
-use crate::frame::{Frame, Kind, Raise, STEPS_MAX, Shared, c_function};
+use crate::frame::{Frame, Kind, Raise, Shared, c_function};
 use crate::host::{Host, Out};
 use crate::libs;
 use crate::memory::{Budget, Memory, allocate};
+pub(crate) use originals::open as open_originals;
+pub(crate) use pace::{Pace, hurry, runs};
 
 /// What scripts are told of the server.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +42,16 @@ pub struct Vm {
     functions: *mut lua_State,
     shared: *mut Shared,
     known: Known,
+    /// It takes little memory, and is given time before what nobody uses is collected.
+    is_small: bool,
 }
+
+/// A state that takes no more is small.
+const SMALL_BYTES_MAX: usize = 1 << 20;
+/// What a state has grown to, of what was in use, when the next collection begins: Lua's own 200 %, and 400 % of a
+/// small one. Most of what a collection of a small state goes through are its libraries, which are always in use.
+const PAUSE: c_int = 200;
+const PAUSE_OF_SMALL: c_int = 400;
 
 // SAFETY: a state has no ties to a thread, and all that belongs to it, the allocator's datum included, is reached
 // through this alone.
@@ -101,20 +115,6 @@ pub enum World {
 /// Nested tables of a result; deeper ones are an error.
 pub const RESULT_DEPTH_MAX: usize = 128;
 
-unsafe extern "C-unwind" fn hook(l: *mut lua_State, _: *mut ffi::lua_Debug) {
-    // SAFETY: Lua calls it between two instructions of a state of ours; nothing here owns anything when it raises.
-    unsafe {
-        let depth = crate::frame::shared(l).memory.enter();
-        let ended = Frame::over(l).tick().is_err();
-        crate::frame::shared(l).memory.leave(depth);
-        if ended {
-            // At every instruction from now on, so that catching the error does not help.
-            ffi::lua_sethook(l, Some(hook), ffi::LUA_MASKCOUNT, 1);
-            ffi::lua_error(l);
-        }
-    }
-}
-
 /// What `lua_pcall` calls with an error, where it was raised: a table with its line, and where that was.
 fn handle_error(frame: &mut Frame<'_>) -> crate::frame::Answer {
     let mut place = frame.place_of(1);
@@ -167,13 +167,14 @@ impl Vm {
             let Ok(known) = prepare(&mut frame, identity) else {
                 panic!("the libraries open in any state: {:?}", Frame::over(scripts).bytes(-1))
             };
-            let vm = Self { scripts, functions, shared, known };
+            let vm = Self { scripts, functions, shared, known, is_small: true };
+            ffi::lua_gc(scripts, ffi::LUA_GCSETPAUSE, PAUSE_OF_SMALL);
             libs::enter_scripts(&mut frame);
             libs::enter_functions(&mut Frame::over(functions));
             ffi::lua_settop(scripts, 0);
             ffi::lua_settop(functions, 0);
-            ffi::lua_sethook(scripts, Some(hook), ffi::LUA_MASKCOUNT, STEPS_MAX as c_int);
-            ffi::lua_sethook(functions, Some(hook), ffi::LUA_MASKCOUNT, STEPS_MAX as c_int);
+            pace::count(scripts);
+            pace::count(functions);
             (*shared).memory.leave(0);
             Some(vm)
         }
@@ -288,26 +289,54 @@ impl Vm {
         // Lua runs, so memory may be refused and errors may be raised: they are caught here.
         let code = unsafe {
             (*self.shared).memory.leave(0);
+            (*self.shared).pace.begin();
+            pace::runs(state, self.shared);
             let code = ffi::lua_pcall(state, arguments, results, 1);
             (*self.shared).memory.leave(depth + 1);
-            (*self.shared).host = None;
-            if (*self.shared).killed.take().is_some() {
-                ffi::lua_sethook(self.scripts, Some(hook), ffi::LUA_MASKCOUNT, STEPS_MAX as c_int);
-                ffi::lua_sethook(self.functions, Some(hook), ffi::LUA_MASKCOUNT, STEPS_MAX as c_int);
-            }
             code
         };
         // SAFETY: nothing runs on it any more.
         let mut frame = unsafe { Frame::over(state) };
-        let outcome = if code == ffi::LUA_OK { Ok(()) } else { Err(error_of(&mut frame)) };
+        let code = match code {
+            ffi::LUA_OK if given.is_some() && frame.kind(-1) == Kind::Table => {
+                libs::reply::weigh(&mut frame, 0, &mut 0).map_or(ffi::LUA_ERRRUN, |()| ffi::LUA_OK)
+            }
+            code => code,
+        };
+        // Lua 5.1 does not collect when memory is refused: what this run has left would be missing to the next.
+        frame.shared().memory.rests();
+        if frame.shared().memory.is_high() {
+            frame.collect();
+        }
+        frame.shared().memory.rested();
+        let killed = frame.shared().killed.take();
+        frame.shared().host = None;
+        pace::rests(frame.shared());
+        let outcome = match &killed {
+            _ if code == ffi::LUA_OK && killed.is_none() => Ok(()),
+            Some(why) => {
+                // SAFETY: both are there.
+                unsafe {
+                    pace::count(self.scripts);
+                    pace::count(self.functions);
+                }
+                let error = if code == ffi::LUA_OK { None } else { Some(error_of(&mut frame)) };
+                // Where it was told in the middle of something that cannot be left, that had an error of its own.
+                Err(error.filter(|error| error.line.starts_with(why.as_bytes())).unwrap_or_else(|| {
+                    RunError { line: why.as_bytes().to_vec(), place_at: why.len(), counted: false }
+                }))
+            }
+            None => Err(error_of(&mut frame)),
+        };
         // SAFETY: as in `rest`; a result stays for `write`.
         unsafe {
             if outcome.is_err() {
                 ffi::lua_settop(state, 0);
             }
-            // Lua 5.1 does not collect when memory is refused: what this run has left would be missing to the next.
-            if (*self.shared).memory.is_high() {
-                ffi::lua_gc(state, ffi::LUA_GCCOLLECT, 0);
+            let is_small = (*self.shared).memory.used_bytes() <= SMALL_BYTES_MAX;
+            if is_small != self.is_small {
+                self.is_small = is_small;
+                ffi::lua_gc(state, ffi::LUA_GCSETPAUSE, if is_small { PAUSE_OF_SMALL } else { PAUSE });
             }
             (*self.shared).memory.leave(depth);
         }

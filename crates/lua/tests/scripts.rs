@@ -152,6 +152,12 @@ fn what_never_ends_is_ended() {
         "xpcall(function() while true do end end, function() while true do end end)",
         "for i = 1, 1e12 do string.find('abc', 'x', 1, true) end",
         "local t = {} for i = 1, 1e9 do t[1] = i; table.concat(t, '', 1, 1) end",
+        "pcall(coroutine.wrap(function() while true do end end)) return 'survived'",
+        "local c = coroutine.create(function() while true do end end) coroutine.resume(c) return 'survived'",
+        "local function nest(n) while true do local c = coroutine.wrap(function() if n == 0 then while true do end end \
+         nest(n - 1) end) pcall(c) end end nest(4)",
+        "local function f(n) for i = 1, 1000 do coroutine.wrap(function() if n > 0 then f(n - 1) end \
+         for i = 1, 2000 do end end)() end end f(4)",
     ] {
         let mut host = Answering { ticks_left: 5 };
         let got = eval_with(script, &mut host);
@@ -170,6 +176,15 @@ fn memory_is_limited() {
         "local s = string.rep('a', 1e7); return table.concat({s, s, s, s, s, s, s, s, s, s})",
         "return (string.gsub(string.rep('a', 1e6), 'a', string.rep('b', 1e3)))",
         "local function f() return f() + 1 end; return f()",
+        "return #string.gsub(string.rep('a', 1e5), '.+', string.rep('%0', 1e4))",
+        "local s, t = string.rep('a', 1000), {} for i = 1, 1e5 do t[i] = s end return table.concat(t)",
+        "local t = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1} for i = 1, 12 do t = {t, t, t, t, t, t, t, t, t, t} end return t",
+        "local s, t = string.rep('a', 1e6), {} for i = 1, 100 do t[i] = s end return t",
+        "return {map = {a = {map = {b = string.rep('a', 2e7)}}}, string.rep('b', 2e7)}",
+        "return #cmsgpack.unpack('\\221\\0\\16\\0\\0' .. string.rep('\\144', 2^20))",
+        "return #cjson.decode('[' .. string.rep('[],', 1e6) .. '1]')",
+        "return #cjson.encode(string.rep('\\1', 7e6))",
+        "return assert(loadstring(string.rep('x=1 ', 2e6)))()",
     ] {
         let got = eval(script);
         assert!(got.contains("not enough memory") || got.contains("stack overflow"), "{script}: {got}");
@@ -184,6 +199,71 @@ fn memory_is_limited() {
         vm.forget(World::Scripts);
         vm.release(&chunk);
     }
+}
+
+#[test]
+fn numbers_that_are_no_places_of_a_table_are_taken_as_c_takes_them() {
+    for (script, expected) in [
+        ("return tostring(unpack({}, 2147483648, 2147483648))", "\"nil\""),
+        ("return tostring(unpack({}, -3e9, -3e9))", "\"nil\""),
+        ("return unpack({}, 1, 1e300)", "nil"),
+        ("return unpack({}, -2147483648, 2147483647)", "too many results to unpack"),
+        ("local t = {} table.insert(t, 2147483647, 1) return t[2147483647]", "1"),
+        ("return table.concat({}, '', 2147483648, 2147483648)", "at index -2147483648 in table for 'concat'"),
+        ("return table.concat({}, '', 2147483647, 2147483647)", "at index 2147483647 in table for 'concat'"),
+        ("return tostring(table.remove({1, 2}, 4294967297))", "1"),
+        (
+            "return ('abc'):sub(-2, 1e9) .. ('abc'):sub(0) .. ('abc'):sub(2, -2) .. ('abc'):sub(3, 2)",
+            "bcabcb",
+        ),
+        ("return {('abc'):byte(-1), ('abc'):byte(0, -2)}", "[99 97 98]"),
+        (
+            "return ('aBc1'):lower() .. ('aBc1'):upper() .. ('aBc1'):reverse() .. string.rep(12, 2)",
+            "abc1ABC11cBa1212",
+        ),
+        ("return {table.maxn({1, 2, [7.5] = 1, x = 1}), table.maxn({})}", "[7 0]"),
+        ("local n = 0 table.foreach({4, 5, x = 6}, function(k, v) n = n + v end) return n", "15"),
+        ("return table.foreachi({4, 5, 6}, function(i, v) if v == 5 then return i end end)", "2"),
+        ("return table.foreach({}, 1)", "bad argument #2 to 'foreach' (function expected, got number)"),
+        ("return ('x'):byte({})", "bad argument #1 to 'byte' (number expected, got table)"),
+        ("return string.format('%d', 'x')", "bad argument #2 to 'format' (number expected, got string)"),
+    ] {
+        let got = eval(script);
+        assert!(got.contains(expected), "{script}: {got}");
+    }
+}
+
+#[test]
+fn a_function_may_have_as_many_arguments_as_the_stack_has_places() {
+    for script in [
+        "return redis.sha1hex(0, unpack(t))",
+        "return redis.error_reply(unpack(t))",
+        "return pcall(pairs, unpack(t))",
+        "return redis.acl_check_cmd(unpack(t))",
+        "return string.find('a', 'b', unpack(t))",
+        "return rawset({}, unpack(t))",
+        "return cjson.encode(unpack(t))",
+        "return select('#', unpack(t))",
+    ] {
+        // At the limit a function says so; below it runs.
+        for count in [7999, 7985, 7976, 7950, 7900, 7899] {
+            let got = eval(&format!("local t = {{}} for i = 1, {count} do t[i] = 0 end {script}"));
+            assert!(!got.is_empty(), "{script}");
+        }
+    }
+    // And where the script is ended while so many values stand on the stack.
+    let script = "local t = {} for i = 1, 7990 do t[i] = 0 end while true do select('#', unpack(t)) end";
+    for ticks_left in 1..60 {
+        let got = eval_with(script, &mut Answering { ticks_left });
+        assert!(got.starts_with("-ERR told to end"), "{got}");
+    }
+}
+
+#[test]
+fn what_nobody_uses_any_more_is_no_lack_of_memory() {
+    let script = "local s = string.rep('x', 6e6) for i = 1, 50 do local t = s .. i end return 'done'";
+    assert_eq!(eval(script), "\"done\"");
+    assert_eq!(eval("for i = 1, 50 do local t = string.rep('x', 7e6) .. '' end return 'done'"), "\"done\"");
 }
 
 #[test]

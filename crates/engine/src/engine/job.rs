@@ -71,7 +71,7 @@ impl Job {
         }
         let (place, words) = &mut self.asked[self.count];
         *place = what;
-        args.rest(0).for_each(|word| words.push(word));
+        words.copy(args);
         self.count += 1;
         words.bytes()
     }

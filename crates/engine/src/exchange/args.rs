@@ -461,6 +461,20 @@ impl Composed {
         self.slots.push(Slot::Frame { offset: offset as u32, len: len as u32 });
         result
     }
+    /// All arguments of a request, the name first; nothing must stand here before.
+    #[inline]
+    pub fn copy(&mut self, args: &Args<'_>) {
+        // As they lie in their frame, which is shorter than what it takes to pick them out.
+        if let Some(&Slot::Frame { offset, len }) = args.slots.last()
+            && args.shift == 0
+            && args.slots.iter().all(|slot| matches!(slot, Slot::Frame { .. }))
+        {
+            self.frame.extend_from_slice(&args.frame[..offset as usize + len as usize]);
+            self.slots.extend_from_slice(args.slots);
+            return;
+        }
+        args.rest(0).for_each(|word| self.push(word));
+    }
     /// To read them: the first one is the command's name.
     #[must_use]
     pub fn args(&self, spec: &'static CommandSpec) -> Args<'_> {
@@ -488,6 +502,27 @@ mod tests {
         composed.clear();
         assert!(composed.frame.capacity() <= COMPOSED_BYTES_MAX);
         assert!(composed.slots.capacity() * size_of::<Slot>() <= COMPOSED_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_request_is_copied_as_it_reads() {
+        let spec = table::by_name(b"EXPIRE").unwrap().spec();
+        // As RESP has them, and with a number of its own.
+        let frame = b"*3\r\n$6\r\nEXPIRE\r\n$3\r\nkey\r\n$2\r\n60\r\n*1\r\n";
+        let [name, key, seconds] =
+            [(8, 6), (20, 3), (29, 2)].map(|(offset, len)| Slot::Frame { offset, len });
+        for slots in [[name, key, seconds], [name, key, Slot::Int(60)]] {
+            let texts = Texts::default();
+            let args = Args::new(spec, (&slots, true, 0), (frame, b"", &texts));
+            let mut composed = Composed::default();
+            for _ in 0..2 {
+                composed.clear();
+                composed.copy(&args);
+                let copied = composed.args(spec);
+                assert_eq!(copied.rest(0).collect::<Vec<_>>(), [&b"EXPIRE"[..], b"key", b"60"]);
+                assert!(composed.bytes() < frame.len(), "what comes behind it is not its");
+            }
+        }
     }
 
     #[test]

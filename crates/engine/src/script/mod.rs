@@ -84,8 +84,9 @@ pub struct Running {
     pub since: Instant,
 }
 
-/// The place of a worker's script.
+/// The place of a worker's script, in memory that no other worker writes to.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub struct Place {
     /// What runs, once it has run for a while.
     running: Mutex<Option<Running>>,
@@ -204,6 +205,11 @@ impl Scripts {
             self.make_room(&mut cache, bytes, if loaded { usize::MAX } else { CACHED_MAX });
             if cache.len() >= LOADED_MAX + CACHED_MAX || self.bytes.load(Relaxed) + bytes > SOURCES_BYTES_MAX
             {
+                if !loaded {
+                    // To run once it need not be kept.
+                    script.gone.store(true, Relaxed);
+                    return Ok(Arc::new(script));
+                }
                 return Err(Error::new(ErrorCode::Limit, "too many scripts: SCRIPT FLUSH forgets them"));
             }
             self.bytes.fetch_add(bytes, Relaxed);
@@ -217,7 +223,11 @@ impl Scripts {
     }
     /// A script runs.
     pub(crate) fn touch(&self, script: &Script) {
-        script.used.store(self.clock.load(Relaxed), Relaxed);
+        let now = self.clock.load(Relaxed);
+        // Workers that run the same script share its memory as long as nobody writes there.
+        if script.used.load(Relaxed) != now {
+            script.used.store(now, Relaxed);
+        }
     }
     /// Forgets EVAL's scripts that have not run for longest, until fewer than so many are left, and room for so many
     /// bytes: as far as that goes.
@@ -248,6 +258,7 @@ impl Scripts {
         cache.drain().for_each(|(_, script)| script.gone.store(true, Relaxed));
         self.bytes.store(0, Relaxed);
         drop(cache);
+        self.forget_straying();
         self.flushes.fetch_add(1, Relaxed);
     }
     /// How often all were forgotten.
@@ -270,10 +281,18 @@ impl Scripts {
     pub(crate) fn strayed(&self, sha: Sha) {
         self.reruns.fetch_add(1, Relaxed);
         let mut straying = self.straying.lock();
-        if straying.len() < STRAYING_MAX {
-            straying.insert(sha);
+        if straying.len() == STRAYING_MAX {
+            // Those that still run come again.
+            straying.clear();
         }
+        straying.insert(sha);
         self.has_straying.store(true, Relaxed);
+    }
+
+    /// Scripts or functions have become others: what these touch is to be seen.
+    pub(crate) fn forget_straying(&self) {
+        self.straying.lock().clear();
+        self.has_straying.store(false, Relaxed);
     }
 
     pub(crate) fn place(&self, worker: u16) -> &Place {
@@ -282,12 +301,18 @@ impl Scripts {
     /// What runs for long, if anything does.
     #[must_use]
     pub fn running(&self) -> Option<Running> {
-        self.places.iter().find_map(|place| place.running.lock().clone())
+        let running = self.places.iter().filter_map(|place| place.running.lock().clone());
+        running.min_by_key(|running| running.since)
     }
     /// SCRIPT KILL, FUNCTION KILL.
     pub fn kill(&self, is_eval: bool, undo: bool) -> Result<(), Error> {
         let mut refused = None;
-        for place in &self.places {
+        // What has run for longest is meant.
+        let since = |place: &Place| place.running.lock().as_ref().map(|running| running.since);
+        let mut places: Vec<(Instant, &Place)> =
+            self.places.iter().filter_map(|place| Some((since(place)?, place))).collect();
+        places.sort_by_key(|(since, _)| *since);
+        for (_, place) in places {
             let running = place.running.lock();
             let Some(running) = &*running else { continue };
             if place.wrote.load(Relaxed) && !undo {
@@ -356,8 +381,13 @@ impl Place {
     pub(crate) fn is_killed(&self) -> bool {
         self.killed.load(Relaxed)
     }
-    pub(crate) fn has_written(&self) {
-        self.wrote.store(true, Relaxed);
+    /// It is about to write. Not if it has been ended, unless that takes back what it writes.
+    pub(crate) fn writes(&self, undo: bool) -> bool {
+        // Who ends it asks under the same lock whether it has written.
+        let _running = self.running.lock();
+        let may = undo || !self.is_killed();
+        self.wrote.store(may, Relaxed);
+        may
     }
 }
 
@@ -387,7 +417,9 @@ mod tests {
         for number in 10..14 {
             scripts.keep(script(number), true).expect("EVAL's give way");
         }
-        assert!(scripts.keep(script(14), true).is_err() && scripts.keep(script(15), false).is_err());
+        assert!(scripts.keep(script(14), true).is_err());
+        let once = scripts.keep(script(15), false).expect("to run it need not be kept");
+        assert!(once.is_gone() && scripts.get(&[15; 40]).is_none());
         scripts.keep(script(10), true).expect("it is there");
         assert_eq!(scripts.kept(), (4, SOURCES_BYTES_MAX));
         scripts.flush();

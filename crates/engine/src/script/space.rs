@@ -31,7 +31,7 @@ pub struct Space {
     /// The catalogue as it was when the libraries were loaded.
     version: Option<u64>,
     /// By name in lower case.
-    functions: HashMap<Box<[u8]>, Arc<Function>, KeyHasher>,
+    functions: HashMap<Box<[u8]>, Function, KeyHasher>,
     libraries: BTreeMap<Box<[u8]>, Library>,
 }
 
@@ -49,6 +49,8 @@ pub struct Compiled {
 pub struct Function {
     /// Its name as it was registered.
     pub name: Box<[u8]>,
+    /// Whose it is.
+    pub library: Box<[u8]>,
     /// What it is for.
     pub description: Option<Vec<u8>>,
     /// Bits of [`shebang::flag`].
@@ -139,7 +141,8 @@ impl Space {
             self.vm.release(&function.chunk);
         }
         self.libraries.clear();
-        for (name, code) in catalogue.entries(Section::Functions) {
+        scripts.forget_straying();
+        for (name_of, code) in catalogue.entries(Section::Functions) {
             // What does not load any more, by other limits than those it was stored by, has no functions.
             let functions = self.load(facts, &code).unwrap_or_default();
             let mut names = Vec::new();
@@ -147,12 +150,13 @@ impl Space {
                 let lower: Box<[u8]> = function.name.to_ascii_lowercase().into();
                 names.push(lower.clone());
                 let Registered { name, description, flags, chunk } = function;
-                let function = Function { name: name.into(), description, flags, chunk };
-                if let Some(twice) = self.functions.insert(lower, Arc::new(function)) {
+                let function =
+                    Function { name: name.into(), library: name_of.clone(), description, flags, chunk };
+                if let Some(twice) = self.functions.insert(lower, function) {
                     self.vm.release(&twice.chunk);
                 }
             }
-            self.libraries.insert(name, Library { code, functions: names });
+            self.libraries.insert(name_of, Library { code, functions: names });
         }
         self.version = Some(version);
         let counts = [self.functions.len(), self.libraries.len()];
@@ -172,17 +176,25 @@ impl Space {
     }
     /// A function by its name, in any case.
     #[must_use]
-    pub fn function(&self, name: &[u8]) -> Option<&Arc<Function>> {
-        if name.iter().any(u8::is_ascii_uppercase) {
-            return self.functions.get(&*name.to_ascii_lowercase());
-        }
-        self.functions.get(name)
+    pub fn function(&self, name: &[u8]) -> Option<&Function> {
+        by_name(&self.functions, name)
+    }
+    /// The same, with the state that it runs in.
+    pub fn function_to_run(&mut self, name: &[u8]) -> Option<(&Function, &mut Vm)> {
+        Some((by_name(&self.functions, name)?, &mut self.vm))
     }
     /// The libraries, by name.
     #[must_use]
     pub const fn libraries(&self) -> &BTreeMap<Box<[u8]>, Library> {
         &self.libraries
     }
+}
+
+fn by_name<'f>(functions: &'f HashMap<Box<[u8]>, Function, KeyHasher>, name: &[u8]) -> Option<&'f Function> {
+    if name.iter().any(u8::is_ascii_uppercase) {
+        return functions.get(&*name.to_ascii_lowercase());
+    }
+    functions.get(name)
 }
 
 /// What a library finds while it is loaded: nothing that it could call.

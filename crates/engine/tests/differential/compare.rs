@@ -10,6 +10,8 @@ pub(crate) enum Rule {
     Exact,
     /// The elements of an array in any order: sets, KEYS.
     Unordered,
+    /// As `Unordered`, however deep in the reply: libraries and their functions.
+    Deep,
     /// Pairs in any order, also where an array has them flat: hashes.
     Pairs,
     /// A cursor, and elements in any order.
@@ -34,6 +36,7 @@ impl Rule {
         Some(match name {
             "exact" => Self::Exact,
             "unordered" => Self::Unordered,
+            "deep" => Self::Deep,
             "pairs" => Self::Pairs,
             "scan" => Self::Scan,
             "scan-pairs" => Self::ScanPairs,
@@ -60,6 +63,7 @@ impl Rule {
     /// The text of a reply with what has no order in order.
     fn sorted(self, reply: &Reply) -> String {
         match (self, reply) {
+            (Self::Deep, _) => deep(reply),
             (Self::Unordered | Self::Pairs, Reply::Set(items)) => format!("set{}", lines(items, 1)),
             (Self::Unordered, Reply::Array(items)) => lines(items, 1),
             (Self::Pairs, Reply::Array(items)) => lines(items, 2),
@@ -119,6 +123,26 @@ fn lines(items: &[Reply], width: usize) -> String {
     let mut all: Vec<String> = items.chunks(width).map(|chunk| chunk.iter().map(show).collect()).collect();
     all.sort();
     format!("{all:?}")
+}
+
+/// The text of a reply whose lists have no order.
+fn deep(reply: &Reply) -> String {
+    let list = |items: &[Reply]| {
+        let mut all: Vec<String> = items.iter().map(deep).collect();
+        all.sort();
+        all.join(" ")
+    };
+    match reply {
+        Reply::Array(items) => format!("[{}]", list(items)),
+        Reply::Set(items) => format!("~[{}]", list(items)),
+        Reply::Map(pairs) => {
+            let mut all: Vec<String> =
+                pairs.iter().map(|(name, value)| format!("{}: {}", deep(name), deep(value))).collect();
+            all.sort();
+            format!("{{{}}}", all.join(", "))
+        }
+        other => show(other),
+    }
 }
 
 fn shape(reply: &Reply) -> String {
@@ -215,6 +239,10 @@ mod tests {
         assert!(!Rule::Exact.agree(&array(&["a", "b"]), &array(&["b", "a"])));
         assert!(Rule::Unordered.agree(&array(&["a", "b"]), &array(&["b", "a"])));
         assert!(!Rule::Unordered.agree(&array(&["a", "b"]), &array(&["b", "b"])));
+        let nested = |items: &[&str]| Reply::Array(vec![bulk("x"), array(items)]);
+        assert!(Rule::Deep.agree(&nested(&["a", "b"]), &nested(&["b", "a"])));
+        assert!(!Rule::Deep.agree(&nested(&["a", "b"]), &nested(&["b", "b"])));
+        assert!(!Rule::Unordered.agree(&nested(&["a", "b"]), &nested(&["b", "a"])));
         assert!(Rule::Pairs.agree(&array(&["a", "1", "b", "2"]), &array(&["b", "2", "a", "1"])));
         assert!(!Rule::Pairs.agree(&array(&["a", "1", "b", "2"]), &array(&["a", "2", "b", "1"])));
         assert!(Rule::Near.agree(&Reply::Int(100), &Reply::Int(99)));

@@ -161,6 +161,8 @@ pub(crate) fn keep_apart(team: usize, words: &mut [Vec<u8>]) -> bool {
     };
     let places = match () {
         () if is(0, "CONFIG") => return false,
+        // Libraries are everybody's.
+        () if is(0, "FUNCTION") || is(0, "FCALL") || is(0, "FCALL_RO") => return team == 0,
         () if is(0, "FLUSHALL") => {
             words[0] = b"FLUSHDB".to_vec();
             return true;
@@ -235,5 +237,7 @@ mod tests {
         assert_eq!(apart(0, "MOVE a 3").as_deref(), Some("MOVE a x"), "that is the others'");
         assert_eq!(apart(0, "FLUSHALL ASYNC").as_deref(), Some("FLUSHDB ASYNC"));
         assert_eq!(apart(0, "CONFIG SET a b"), None);
+        assert_eq!(apart(0, "FUNCTION FLUSH").as_deref(), Some("FUNCTION FLUSH"));
+        assert_eq!((apart(1, "FUNCTION FLUSH"), apart(1, "fcall f 0")), (None, None));
     }
 }

@@ -229,6 +229,7 @@ impl Pair {
 
     fn run(&mut self, steps: &[Step]) -> Result<(), Difference> {
         self.look(Rule::Exact, &[b"FLUSHALL"])?;
+        self.look(Rule::Exact, &[b"FUNCTION", b"FLUSH"])?;
         self.look(Rule::Exact, if self.peer.kind() == "redis" { &FRESH[..FRESH.len() - 4] } else { FRESH })?;
         if self.is_twin() {
             self.look(Rule::Exact, &[b"CONFIG", b"RESETSTAT"])?;

@@ -1,6 +1,6 @@
 //! Owns: `cjson`: its settings and encoding. Does not own: decoding (`super::json_decode`).
 
-use crate::frame::{Answer, Frame, Kind, Raise, c_function};
+use crate::frame::{Answer, Frame, Kind, PIECE_BYTES, Raise, c_function};
 use crate::libs::set_functions;
 
 /// What `cjson` was told.
@@ -288,6 +288,10 @@ impl Encoder {
         let bytes = frame.bytes(at).unwrap_or_default();
         self.out.reserve(bytes.len() + 2);
         self.out.push(b'"');
+        let len = bytes.len();
+        if len > PIECE_BYTES {
+            return self.long_string(frame, at);
+        }
         let mut rest = bytes;
         while let Some(place) = rest.iter().position(|&byte| ESCAPED[usize::from(byte)]) {
             self.out.extend_from_slice(&rest[..place]);
@@ -295,6 +299,23 @@ impl Encoder {
             rest = &rest[place + 1..];
         }
         self.out.extend_from_slice(rest);
+        self.out.push(b'"');
+        frame.step_bytes(len)
+    }
+    /// A string that is written in pieces, behind its first quote.
+    #[cold]
+    fn long_string(&mut self, frame: &mut Frame<'_>, at: i32) -> Result<(), Raise> {
+        let mut from = 0;
+        while from < frame.raw_len(at) {
+            let bytes = frame.bytes(at).unwrap_or_default();
+            let piece = &bytes[from..bytes.len().min(from + PIECE_BYTES)];
+            from += piece.len();
+            for &byte in piece {
+                if ESCAPED[usize::from(byte)] { escape(&mut self.out, byte) } else { self.out.push(byte) }
+            }
+            frame.step_bytes(PIECE_BYTES)?;
+            frame.fits(self.out.len())?;
+        }
         self.out.push(b'"');
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! leading zeros, hexadecimal digits, `nan` and `inf`.
 
 use super::json::DEPTH_MAX;
-use crate::frame::{Answer, Frame, Raise};
+use crate::frame::{Answer, Frame, PIECE_BYTES, Raise};
 
 pub(super) fn decode(frame: &mut Frame<'_>) -> Answer {
     if frame.args() != 1 {
@@ -15,6 +15,7 @@ pub(super) fn decode(frame: &mut Frame<'_>) -> Answer {
         return Err(frame.error("JSON parser does not support UTF-16 or UTF-32"));
     }
     frame.fits(text.len())?;
+    frame.step_bytes(text.len())?;
     let settings = frame.shared().json;
     let mut decoder = Decoder {
         text,
@@ -24,9 +25,9 @@ pub(super) fn decode(frame: &mut Frame<'_>) -> Answer {
         invalid: settings.decode_invalid,
         unescaped: Vec::new(),
     };
-    let token = decoder.token();
+    let token = decoder.token(frame);
     decoder.value(frame, token)?;
-    match decoder.token() {
+    match decoder.token(frame) {
         Token { kind: What::End, .. } => Ok(1),
         token => Err(decoder.expected(frame, "the end", &token)),
     }
@@ -94,7 +95,7 @@ impl Decoder<'_> {
         frame.error(&format!("Expected {what} but found {found} at character {}", token.at + 1))
     }
 
-    fn token(&mut self) -> Token {
+    fn token(&mut self, frame: &mut Frame<'_>) -> Token {
         while matches!(self.byte(0), b' ' | b'\t' | b'\n' | b'\r') {
             self.at += 1;
         }
@@ -107,7 +108,7 @@ impl Decoder<'_> {
             b':' => What::Colon,
             b',' => What::Comma,
             0 => return Token { kind: What::End, at },
-            b'"' => return self.string(at),
+            b'"' => return self.string(frame, at),
             b'-' | b'0'..=b'9' => {
                 if !self.invalid && self.is_invalid_number() {
                     return Token { kind: What::Error("invalid number"), at };
@@ -159,17 +160,30 @@ impl Decoder<'_> {
         }
     }
 
-    fn string(&mut self, at: usize) -> Token {
+    fn string(&mut self, frame: &mut Frame<'_>, at: usize) -> Token {
         self.at += 1;
         let from = self.at;
-        let mut has_escapes = false;
+        let (mut has_escapes, mut told) = (false, from);
         loop {
+            if self.at - told >= PIECE_BYTES {
+                // Whoever ends it is asked again before anything comes of the error.
+                if frame.step_bytes(self.at - told).is_err() {
+                    frame.pop_any(1);
+                    return Token { kind: What::Error("unexpected end of string"), at: self.at };
+                }
+                told = self.at;
+            }
             let rest = &self.text[self.at..];
-            let plain = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0)).unwrap_or(rest.len());
+            let piece = &rest[..rest.len().min(PIECE_BYTES)];
+            let plain =
+                piece.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0)).unwrap_or(piece.len());
             if has_escapes {
-                self.unescaped.extend_from_slice(&rest[..plain]);
+                self.unescaped.extend_from_slice(&piece[..plain]);
             }
             self.at += plain;
+            if plain == PIECE_BYTES {
+                continue;
+            }
             match self.byte(0) {
                 b'"' => break,
                 b'\\' => {
@@ -254,24 +268,24 @@ impl Decoder<'_> {
     fn object(&mut self, frame: &mut Frame<'_>) -> Result<(), Raise> {
         self.descend(frame)?;
         frame.push_table(0, 0);
-        let mut token = self.token();
+        let mut token = self.token(frame);
         while token.kind != What::ObjectEnd {
             frame.step(1)?;
             let What::String(from, to, has_escapes) = token.kind else {
                 return Err(self.expected(frame, "object key string", &token));
             };
             self.push_string(frame, from, to, has_escapes);
-            let colon = self.token();
+            let colon = self.token(frame);
             if colon.kind != What::Colon {
                 return Err(self.expected(frame, "colon", &colon));
             }
-            let value = self.token();
+            let value = self.token(frame);
             self.value(frame, value)?;
             frame.raw_set(-3);
-            let end = self.token();
+            let end = self.token(frame);
             match end.kind {
                 What::ObjectEnd => break,
-                What::Comma => token = self.token(),
+                What::Comma => token = self.token(frame),
                 _ => return Err(self.expected(frame, "comma or object end", &end)),
             }
             // Only right behind the brace may there be none.
@@ -285,7 +299,7 @@ impl Decoder<'_> {
     fn array(&mut self, frame: &mut Frame<'_>) -> Result<(), Raise> {
         self.descend(frame)?;
         frame.push_table(0, 0);
-        let mut token = self.token();
+        let mut token = self.token(frame);
         if token.kind == What::ArrayEnd {
             self.depth -= 1;
             return Ok(());
@@ -294,10 +308,10 @@ impl Decoder<'_> {
             frame.step(1)?;
             self.value(frame, token)?;
             frame.raw_set_at(-2, index);
-            let end = self.token();
+            let end = self.token(frame);
             match end.kind {
                 What::ArrayEnd => break,
-                What::Comma => token = self.token(),
+                What::Comma => token = self.token(frame),
                 _ => return Err(self.expected(frame, "comma or array end", &end)),
             }
         }

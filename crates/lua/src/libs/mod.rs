@@ -53,6 +53,7 @@ pub(crate) fn open(frame: &mut Frame<'_>, identity: &Identity) -> Result<Given, 
         frame.set_field(names, name);
     }
     only_clock(frame, names);
+    crate::vm::open_originals(frame, names);
     strings::open(frame, names);
     tables::open(frame, names);
     dice::open(frame, names);

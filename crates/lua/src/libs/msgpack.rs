@@ -59,6 +59,8 @@ fn pack_value(frame: &mut Frame<'_>, out: &mut Vec<u8>, depth: usize) -> Result<
                 len => push_len(out, len, 0xDA, 0xDB),
             }
             out.extend_from_slice(bytes);
+            let len = bytes.len();
+            return frame.step_bytes(len);
         }
         Kind::Boolean => out.push(if frame.truth(-1) { 0xC3 } else { 0xC2 }),
         Kind::Number => pack_number(out, frame.number(-1).unwrap_or_default()),
@@ -152,6 +154,7 @@ fn pack_table(frame: &mut Frame<'_>, out: &mut Vec<u8>, depth: usize) -> Result<
     }
     frame.push_nil();
     while frame.next(-2) == Some(true) {
+        frame.step(1)?;
         frame.push_copy(-2);
         pack_value(frame, out, depth + 1)?;
         frame.pop_any(1);
@@ -238,6 +241,7 @@ fn unpack_value(frame: &mut Frame<'_>, rest: &mut &[u8], depth: usize) -> Result
     let [tag] = array(rest)?;
     let short = usize::from(tag & 0x0F);
     let bulk = |frame: &mut Frame<'_>, rest: &mut &[u8], len: usize| {
+        frame.step_bytes(len.min(rest.len()))?;
         frame.push_bytes(take(rest, len)?);
         Ok(())
     };

@@ -11,7 +11,7 @@
 //! | another table | an array up to the first nil |
 //! | anything else | null |
 
-use crate::frame::{Frame, Kind};
+use crate::frame::{Frame, Kind, Raise};
 use crate::host::Out;
 use crate::vm::RESULT_DEPTH_MAX;
 
@@ -34,6 +34,51 @@ pub(crate) fn write(frame: &mut Frame<'_>, out: &mut dyn Out, depth: usize) {
     }
     frame.pop_any(1);
 }
+
+/// Goes through the value on top as `write` will, and refuses what takes more memory than scripts may have: tables that
+/// stand in each other many times, texts that many elements are.
+pub(crate) fn weigh(frame: &mut Frame<'_>, depth: usize, bytes: &mut usize) -> Result<(), Raise> {
+    *bytes += VALUE_BYTES;
+    match frame.kind(-1) {
+        Kind::String => *bytes += frame.raw_len(-1),
+        Kind::Table if depth <= RESULT_DEPTH_MAX && frame.reserve(6).is_ok() => {
+            frame.step(1)?;
+            if *bytes > WEIGHED_BYTES {
+                frame.fits(*bytes)?;
+            }
+            let name = ["map", "set"].into_iter().find(|name| field(frame, name, Kind::Table));
+            if name.is_some() {
+                frame.push_nil();
+                while frame.next_unchanged(-2) {
+                    frame.step(1)?;
+                    weigh(frame, depth + 1, bytes)?;
+                    frame.pop_any(1);
+                    weigh(frame, depth + 1, bytes)?;
+                }
+                frame.pop_any(1);
+                return Ok(());
+            }
+            for index in 1.. {
+                frame.raw_get_at(-1, index);
+                let kind = frame.kind(-1);
+                if kind != Kind::Nil {
+                    frame.step(1)?;
+                    weigh(frame, depth + 1, bytes)?;
+                }
+                frame.pop_any(1);
+                if kind == Kind::Nil {
+                    break;
+                }
+            }
+        }
+        _ => {}
+    }
+    if *bytes > WEIGHED_BYTES { frame.fits(*bytes) } else { Ok(()) }
+}
+/// What each value of a result is taken for, beside its text.
+const VALUE_BYTES: usize = 8;
+/// Bytes of a result from which on it is asked whether there is room for it.
+const WEIGHED_BYTES: usize = 1 << 20;
 
 /// As C casts a double: what does not fit is the least integer.
 fn truncated(number: f64) -> i64 {

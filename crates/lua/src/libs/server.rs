@@ -3,7 +3,7 @@
 
 use sha1::{Digest, Sha1};
 
-use crate::frame::{Answer, Frame, Kind, Raise, c_function};
+use crate::frame::{Answer, Frame, Kind, PIECE_BYTES, Raise, c_function};
 use crate::host::{Called, Level};
 use crate::libs::set_functions;
 use crate::shebang::flag;
@@ -96,27 +96,31 @@ fn with_args<R>(frame: &mut Frame<'_>, with: impl FnOnce(&mut Frame<'_>, &[&[u8]
     if count == 0 {
         return Err(fail(frame, "Please specify at least one argument for this call"));
     }
-    for arg in 1..=count as i32 {
-        match frame.kind(arg) {
-            Kind::String => {}
-            // Unlike Lua's own, without loss.
-            Kind::Number => {
-                let number = frame.number(arg).unwrap_or_default();
-                push_number_text(frame, number);
-                frame.replace(arg);
-            }
-            _ => return Err(fail(frame, "Command arguments must be strings or integers")),
-        }
-    }
     if count <= FEW_ARGS {
         let mut args = [&b""[..]; FEW_ARGS];
         for (at, arg) in args.iter_mut().enumerate().take(count) {
-            *arg = frame.arg_bytes(at + 1)?;
+            *arg = word(frame, at + 1)?;
         }
         return Ok(with(frame, &args[..count]));
     }
-    let args: Result<Vec<&[u8]>, Raise> = (1..=count).map(|at| frame.arg_bytes(at)).collect();
+    let args: Result<Vec<&[u8]>, Raise> = (1..=count).map(|at| word(frame, at)).collect();
     Ok(with(frame, &args?))
+}
+
+/// An argument of a command.
+#[inline]
+fn word<'f>(frame: &mut Frame<'f>, arg: usize) -> Result<&'f [u8], Raise> {
+    match frame.kind(arg as i32) {
+        Kind::String => {}
+        // Unlike Lua's own, without loss.
+        Kind::Number => {
+            let number = frame.number(arg as i32).unwrap_or_default();
+            push_number_text(frame, number);
+            frame.replace(arg as i32);
+        }
+        _ => return Err(fail(frame, "Command arguments must be strings or integers")),
+    }
+    Ok(frame.arg_string(arg))
 }
 
 fn push_number_text(frame: &mut Frame<'_>, number: f64) {
@@ -163,9 +167,12 @@ fn setresp(frame: &mut Frame<'_>) -> Answer {
 /// The SHA-1 of bytes as clients write it.
 #[must_use]
 pub fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
+    hex(&Sha1::digest(bytes).into())
+}
+fn hex(digest: &[u8; 20]) -> [u8; 40] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = [0; 40];
-    for (byte, place) in Sha1::digest(bytes).iter().zip(text.chunks_exact_mut(2)) {
+    for (byte, place) in digest.iter().zip(text.chunks_exact_mut(2)) {
         place[0] = DIGITS[usize::from(byte >> 4)];
         place[1] = DIGITS[usize::from(byte & 15)];
     }
@@ -179,8 +186,12 @@ fn sha1hex(frame: &mut Frame<'_>) -> Answer {
     let digest = match frame.kind(1) {
         Kind::String | Kind::Number => {
             let bytes = frame.arg_bytes(1)?;
-            frame.step(bytes.len() / 64)?;
-            sha1_hex(bytes)
+            let mut sha = Sha1::new();
+            for piece in bytes.chunks(PIECE_BYTES) {
+                frame.step_bytes(piece.len())?;
+                sha.update(piece);
+            }
+            hex(&sha.finalize().into())
         }
         _ => sha1_hex(b""),
     };

@@ -1,8 +1,9 @@
-//! Owns: the functions of `string` that can loop or grow: `find`, `match`, `gmatch`, `gsub`, `rep`. Does not own:
-//! patterns (`super::pattern`), the others, which are Lua's.
+//! Owns: the functions of `string` that can loop or grow, or go through all of a text: `find`, `match`, `gmatch`,
+//! `gsub`, `rep`, `lower`, `upper`, `reverse`, `sub`, `byte`. Does not own: patterns (`super::pattern`), the others,
+//! which are Lua's.
 
 use super::pattern::{Capture, Matcher};
-use crate::frame::{Answer, Frame, Kind, Raise, c_function};
+use crate::frame::{Answer, Frame, Kind, PIECE_BYTES, Raise, c_function};
 use crate::libs::replace_functions;
 
 pub(super) fn open(frame: &mut Frame<'_>, names: i32) {
@@ -13,6 +14,11 @@ pub(super) fn open(frame: &mut Frame<'_>, names: i32) {
         ("gfind", c_function!(gmatch)),
         ("gsub", c_function!(gsub)),
         ("rep", c_function!(rep)),
+        ("lower", c_function!(lower)),
+        ("upper", c_function!(upper)),
+        ("reverse", c_function!(reverse)),
+        ("sub", c_function!(sub)),
+        ("byte", c_function!(byte)),
     ];
     replace_functions(frame, names, "string", &functions);
 }
@@ -24,9 +30,81 @@ fn rep(frame: &mut Frame<'_>) -> Answer {
         return Err(frame.error("resulting string too large"));
     };
     frame.fits(bytes.saturating_mul(2))?;
-    frame.step(bytes / 64)?;
-    frame.push_bytes(&text.repeat(times));
+    let mut result = Vec::with_capacity(bytes);
+    let at_once = (PIECE_BYTES / text.len().max(1)).max(1);
+    let piece = text.repeat(at_once.min(times));
+    while result.len() < bytes {
+        let left = &piece[..piece.len().min(bytes - result.len())];
+        frame.step_bytes(left.len())?;
+        result.extend_from_slice(left);
+    }
+    frame.push_bytes(&result);
     Ok(1)
+}
+
+/// Pushes what becomes of the first argument piece by piece; `backwards`: the last piece first.
+fn each_piece(frame: &mut Frame<'_>, backwards: bool, change: impl Fn(&mut [u8])) -> Answer {
+    let text = frame.arg_bytes(1)?;
+    frame.fits(text.len().saturating_mul(2))?;
+    let mut result = Vec::with_capacity(text.len());
+    let mut add = |frame: &mut Frame<'_>, piece: &[u8]| {
+        frame.step_bytes(piece.len())?;
+        let from = result.len();
+        result.extend_from_slice(piece);
+        change(&mut result[from..]);
+        Ok(())
+    };
+    if backwards {
+        text.rchunks(PIECE_BYTES).try_for_each(|piece| add(frame, piece))?;
+    } else {
+        text.chunks(PIECE_BYTES).try_for_each(|piece| add(frame, piece))?;
+    }
+    frame.push_bytes(&result);
+    Ok(1)
+}
+fn lower(frame: &mut Frame<'_>) -> Answer {
+    each_piece(frame, false, <[u8]>::make_ascii_lowercase)
+}
+fn upper(frame: &mut Frame<'_>) -> Answer {
+    each_piece(frame, false, <[u8]>::make_ascii_uppercase)
+}
+fn reverse(frame: &mut Frame<'_>) -> Answer {
+    each_piece(frame, true, <[u8]>::reverse)
+}
+
+/// The part of a text from one place to another, as Lua's `sub` and `byte` have it: from 1, or from −1 at the end.
+fn part(text: &[u8], from: i64, to: i64) -> &[u8] {
+    let len = text.len() as i64;
+    let place = |at: i64| if at < 0 { at.saturating_add(len + 1).max(0) } else { at };
+    let (from, to) = (place(from).max(1), place(to).min(len));
+    if from > to { b"" } else { &text[from as usize - 1..to as usize] }
+}
+
+fn sub(frame: &mut Frame<'_>) -> Answer {
+    let text = frame.arg_bytes(1)?;
+    let (from, to) = (frame.arg_cast(2, None)?, frame.arg_cast(3, Some(-1))?);
+    let part = part(text, from, to);
+    frame.step_bytes(part.len())?;
+    frame.push_bytes(part);
+    Ok(1)
+}
+
+fn byte(frame: &mut Frame<'_>) -> Answer {
+    let text = frame.arg_bytes(1)?;
+    let from = frame.arg_cast(2, Some(1))?;
+    // Where it is left out, it is the place that is meant and not how it was said.
+    let first = if from < 0 { from.saturating_add(text.len() as i64 + 1).max(0) } else { from };
+    let to = frame.arg_cast(3, Some(first))?;
+    let part = part(text, from, to);
+    if part.len() > i32::MAX as usize {
+        return Err(frame.error("string slice too long"));
+    }
+    if frame.reserve(part.len()).is_err() {
+        return Err(frame.error("stack overflow (string slice too long)"));
+    }
+    frame.step(part.len())?;
+    part.iter().for_each(|byte| frame.push_number(f64::from(*byte)));
+    Ok(part.len())
 }
 
 /// The place where a search begins, from 0.
@@ -48,7 +126,6 @@ fn search(frame: &mut Frame<'_>, places: bool) -> Answer {
     let from = start(frame, 3, text.len())?;
     let is_plain = |pattern: &[u8]| !pattern.iter().any(|byte| b"^$*+?.([%-".contains(byte));
     if places && (frame.truth(4) || is_plain(pattern)) {
-        frame.step(text.len() / 64)?;
         let Some(at) = position(frame, &text[from..], pattern)? else {
             frame.push_nil();
             return Ok(1);
@@ -81,9 +158,14 @@ fn position(frame: &mut Frame<'_>, text: &[u8], wanted: &[u8]) -> Result<Option<
     let Some(&first) = wanted.first() else { return Ok(Some(0)) };
     let mut at = 0;
     while at + wanted.len() <= text.len() {
-        let Some(next) = text[at..=text.len() - wanted.len()].iter().position(|byte| *byte == first) else {
-            return Ok(None);
+        let last = text.len() - wanted.len();
+        let piece = &text[at..=last.min(at + PIECE_BYTES)];
+        let Some(next) = piece.iter().position(|byte| *byte == first) else {
+            frame.step_bytes(piece.len())?;
+            at += piece.len();
+            continue;
         };
+        frame.step_bytes(next)?;
         at += next;
         frame.step(1 + wanted.len() / 64)?;
         if text[at..].starts_with(wanted) {
@@ -139,19 +221,17 @@ fn gmatch(frame: &mut Frame<'_>) -> Answer {
 }
 
 fn gmatch_next(frame: &mut Frame<'_>) -> Answer {
-    // What the function keeps does not move while it runs.
-    let text = frame.bytes(Frame::kept(1)).unwrap_or_default().to_vec();
-    let pattern = frame.bytes(Frame::kept(2)).unwrap_or_default().to_vec();
+    let (text, pattern) = (frame.kept_bytes(1), frame.kept_bytes(2));
     frame.raw_get_at(Frame::kept(3), 1);
     let from = frame.number(-1).unwrap_or_default() as usize;
     frame.pop(1);
-    let mut matcher = Matcher::new(&text, &pattern);
+    let mut matcher = Matcher::new(text, pattern);
     for at in from..=text.len() {
         if let Some(end) = matcher.run(frame, at)? {
             let next = if end == at { end + 1 } else { end };
             frame.push_number(next as f64);
             frame.raw_set_at(Frame::kept(3), 1);
-            return captures(frame, &matcher, &text, Some((at, end)));
+            return captures(frame, &matcher, text, Some((at, end)));
         }
     }
     frame.push_number((text.len() + 1) as f64);
@@ -221,9 +301,6 @@ fn substitute(
             frame.get_caught(3)?;
         }
         _ => {
-            if result.len() > GROWN_BYTES {
-                frame.fits(result.len().saturating_add(template.len()))?;
-            }
             return expand(frame, matcher, (text, from, to), template, result);
         }
     }
@@ -246,6 +323,18 @@ fn substitute(
 /// Bytes of a result from which on each further piece is asked for.
 const GROWN_BYTES: usize = 64 << 10;
 
+/// So many bytes more of a result are refused above the limit.
+fn grows(frame: &mut Frame<'_>, result: &[u8], more: usize) -> Result<(), Raise> {
+    let bytes = result.len().saturating_add(more);
+    if bytes > GROWN_BYTES { frame.fits(bytes) } else { Ok(()) }
+}
+fn append(frame: &mut Frame<'_>, result: &mut Vec<u8>, piece: &[u8]) -> Result<(), Raise> {
+    frame.step_bytes(piece.len())?;
+    grows(frame, result, piece.len())?;
+    result.extend_from_slice(piece);
+    Ok(())
+}
+
 /// Appends a template with its `%0` to `%9`.
 fn expand(
     frame: &mut Frame<'_>,
@@ -255,20 +344,22 @@ fn expand(
     result: &mut Vec<u8>,
 ) -> Result<(), Raise> {
     let mut bytes = template.iter();
+    frame.step_bytes(template.len())?;
+    grows(frame, result, template.len())?;
     while let Some(&byte) = bytes.next() {
         if byte != b'%' {
             result.push(byte);
             continue;
         }
         match bytes.next().copied() {
-            Some(b'0') => result.extend_from_slice(&text[from..to]),
+            Some(b'0') => append(frame, result, &text[from..to])?,
             Some(digit) if digit.is_ascii_digit() => {
                 let index = usize::from(digit - b'1');
                 match matcher.captures.get(index) {
-                    Some(&Capture::Span(from, to)) => result.extend_from_slice(&text[from..to]),
+                    Some(&Capture::Span(from, to)) => append(frame, result, &text[from..to])?,
                     Some(&Capture::Position(at)) => result.extend_from_slice((at + 1).to_string().as_bytes()),
                     Some(Capture::Unfinished(_)) => return Err(frame.error("unfinished capture")),
-                    None if index == 0 => result.extend_from_slice(&text[from..to]),
+                    None if index == 0 => append(frame, result, &text[from..to])?,
                     None => return Err(frame.error("invalid capture index")),
                 }
             }

@@ -135,6 +135,7 @@ fn pack(frame: &mut Frame<'_>) -> Answer {
                     return Err(frame.arg_error(arg, "string too short"));
                 }
                 frame.fits(out.len() + size)?;
+                frame.step_bytes(size)?;
                 out.extend_from_slice(&text[..size]);
                 if option == b's' {
                     out.push(0);
@@ -212,6 +213,7 @@ fn unpack(frame: &mut Frame<'_>) -> Answer {
                     count -= 1;
                     check_room(frame, data, at, size)?;
                 }
+                frame.step_bytes(size)?;
                 frame.push_bytes(&data[at..at + size]);
                 count += 1;
             }
@@ -220,6 +222,7 @@ fn unpack(frame: &mut Frame<'_>) -> Answer {
                 let Some(len) = rest.iter().position(|byte| *byte == 0) else {
                     return Err(frame.error("unfinished string in data"));
                 };
+                frame.step_bytes(2 * len)?;
                 frame.push_bytes(&rest[..len]);
                 size = len + 1;
                 count += 1;

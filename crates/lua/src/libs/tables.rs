@@ -1,5 +1,5 @@
 //! Owns: the functions of `table` that write to a table, loop for long or call back: `insert`, `remove`, `concat`,
-//! `sort`; and `unpack`. Does not own: the others, which are Lua's.
+//! `sort`, `maxn`, `foreach`, `foreachi`; and `unpack`. Does not own: the others, which are Lua's.
 
 use super::base::writable;
 use crate::frame::{Answer, Frame, Kind, Raise, c_function};
@@ -12,6 +12,9 @@ pub(super) fn open(frame: &mut Frame<'_>, names: i32) {
         ("concat", c_function!(concat)),
         ("sort", c_function!(sort)),
         ("setn", c_function!(setn)),
+        ("maxn", c_function!(maxn)),
+        ("foreach", c_function!(foreach)),
+        ("foreachi", c_function!(foreachi)),
     ];
     replace_functions(frame, names, "table", &functions);
     frame.push_copy(names);
@@ -24,15 +27,12 @@ const UNPACKED_MAX: usize = 8000;
 
 fn unpack(frame: &mut Frame<'_>) -> Answer {
     frame.arg_table(1)?;
-    let first = frame.arg_integer_or(2, 1)?;
-    let last = match frame.kind(3) {
-        Kind::None | Kind::Nil => frame.raw_len(1) as i64,
-        _ => frame.arg_integer(3)?,
-    };
+    let len = frame.raw_len(1) as i32;
+    let (first, last) = (frame.arg_int(2, Some(1))?, frame.arg_int(3, Some(len))?);
     if first > last {
         return Ok(0);
     }
-    let count = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(usize::MAX);
+    let count = usize::try_from(i64::from(last) - i64::from(first) + 1).unwrap_or(usize::MAX);
     if count > UNPACKED_MAX || frame.reserve(count).is_err() {
         return Err(frame.error("too many results to unpack"));
     }
@@ -48,7 +48,65 @@ fn setn(frame: &mut Frame<'_>) -> Answer {
     Err(frame.error("'setn' is obsolete"))
 }
 
-fn move_element(frame: &mut Frame<'_>, from: i64, to: i64) {
+fn maxn(frame: &mut Frame<'_>) -> Answer {
+    frame.arg_table(1)?;
+    let mut max = 0.0;
+    frame.push_nil();
+    while frame.next_unchanged(1) {
+        frame.step(1)?;
+        frame.pop(1);
+        if frame.kind(-1) == Kind::Number {
+            max = frame.number(-1).filter(|key| *key > max).unwrap_or(max);
+        }
+    }
+    frame.push_number(max);
+    Ok(1)
+}
+
+/// Calls the second argument with the two values on top, which are taken. Whether it gave something, which is on top.
+fn visit(frame: &mut Frame<'_>) -> Result<bool, Raise> {
+    frame.step(1)?;
+    frame.push_copy(2);
+    frame.insert(-3);
+    frame.call(2, 1)?;
+    let gave = frame.kind(-1) != Kind::Nil;
+    if !gave {
+        frame.pop(1);
+    }
+    Ok(gave)
+}
+fn foreach(frame: &mut Frame<'_>) -> Answer {
+    frame.arg_table(1)?;
+    frame.arg_function(2)?;
+    frame.push_nil();
+    loop {
+        match frame.next(1) {
+            Some(true) => {}
+            Some(false) => return Ok(0),
+            None => return Err(frame.plain_error("invalid key to 'next'")),
+        }
+        // The key stays for the next one.
+        frame.push_copy(-2);
+        frame.insert(-2);
+        if visit(frame)? {
+            return Ok(1);
+        }
+    }
+}
+fn foreachi(frame: &mut Frame<'_>) -> Answer {
+    frame.arg_table(1)?;
+    frame.arg_function(2)?;
+    for index in 1..=frame.raw_len(1) {
+        frame.push_number(index as f64);
+        frame.raw_get_at(1, index);
+        if visit(frame)? {
+            return Ok(1);
+        }
+    }
+    Ok(0)
+}
+
+fn move_element(frame: &mut Frame<'_>, from: i32, to: i32) {
     frame.element(1, from);
     frame.set_element(1, to);
 }
@@ -56,16 +114,16 @@ fn move_element(frame: &mut Frame<'_>, from: i64, to: i64) {
 fn insert(frame: &mut Frame<'_>) -> Answer {
     frame.arg_table(1)?;
     writable(frame, 1)?;
-    let end = frame.raw_len(1) as i64 + 1;
+    let end = (frame.raw_len(1) as i32).wrapping_add(1);
     match frame.args() {
         2 => {
             frame.push_copy(2);
             frame.set_element(1, end);
         }
         3 => {
-            let at = frame.arg_integer(2)?;
+            let at = frame.arg_int(2, None)?;
             let end = end.max(at);
-            for index in (at + 1..=end).rev() {
+            for index in (at.saturating_add(1)..=end).rev().take_while(|index| *index > at) {
                 frame.step(1)?;
                 move_element(frame, index - 1, index);
             }
@@ -80,8 +138,8 @@ fn insert(frame: &mut Frame<'_>) -> Answer {
 fn remove(frame: &mut Frame<'_>) -> Answer {
     frame.arg_table(1)?;
     writable(frame, 1)?;
-    let end = frame.raw_len(1) as i64;
-    let at = frame.arg_integer_or(2, end)?;
+    let end = frame.raw_len(1) as i32;
+    let at = frame.arg_int(2, Some(end))?;
     if !(1..=end).contains(&at) {
         return Ok(0);
     }
@@ -95,16 +153,16 @@ fn remove(frame: &mut Frame<'_>) -> Answer {
     Ok(1)
 }
 
+/// Bytes that a text grows by before it is asked again whether there is room for it.
+const ASKED_BYTES: usize = 64 << 10;
+
 fn concat(frame: &mut Frame<'_>) -> Answer {
     frame.arg_table(1)?;
     let between =
         if matches!(frame.kind(2), Kind::None | Kind::Nil) { &b""[..] } else { frame.arg_bytes(2)? };
-    let first = frame.arg_integer_or(3, 1)?;
-    let last = match frame.kind(4) {
-        Kind::None | Kind::Nil => frame.raw_len(1) as i64,
-        _ => frame.arg_integer(4)?,
-    };
-    let mut text = Vec::new();
+    let len = frame.raw_len(1) as i32;
+    let (first, last) = (frame.arg_int(3, Some(1))?, frame.arg_int(4, Some(len))?);
+    let (mut text, mut asked) = (Vec::new(), ASKED_BYTES);
     let mut index = first;
     while index <= last {
         frame.step(1)?;
@@ -115,8 +173,11 @@ fn concat(frame: &mut Frame<'_>) -> Answer {
             return Err(frame.error(&message));
         }
         let len = frame.bytes(-1).unwrap_or_default().len();
-        if len + between.len() > 1024 {
-            frame.fits(text.len() + len + between.len())?;
+        let bytes = text.len() + len + between.len();
+        if bytes >= asked {
+            frame.step_bytes(bytes + ASKED_BYTES - asked)?;
+            frame.fits(bytes)?;
+            asked = bytes + ASKED_BYTES;
         }
         text.extend_from_slice(frame.bytes(-1).unwrap_or_default());
         frame.pop(1);
@@ -137,7 +198,7 @@ fn sort(frame: &mut Frame<'_>) -> Answer {
     if !matches!(frame.kind(2), Kind::None | Kind::Nil | Kind::Function) {
         return Err(frame.type_error(2, "function"));
     }
-    let end = frame.raw_len(1) as i64;
+    let end = frame.raw_len(1) as i32;
     frame.reserve(40)?;
     Sort { by_function: frame.kind(2) == Kind::Function }.range(frame, 1, end, 0)?;
     Ok(0)
@@ -168,12 +229,12 @@ impl Sort {
         frame.less_than(one, two)
     }
     /// Two values from the top are set as two elements.
-    fn set_two(frame: &mut Frame<'_>, top: i64, below: i64) {
+    fn set_two(frame: &mut Frame<'_>, top: i32, below: i32) {
         frame.set_element(1, top);
         frame.set_element(1, below);
     }
 
-    fn range(&self, frame: &mut Frame<'_>, mut low: i64, mut high: i64, depth: usize) -> Result<(), Raise> {
+    fn range(&self, frame: &mut Frame<'_>, mut low: i32, mut high: i32, depth: usize) -> Result<(), Raise> {
         if depth > SORT_DEPTH_MAX {
             return Err(frame.error("invalid order function for sorting"));
         }
@@ -217,7 +278,7 @@ impl Sort {
     }
 
     /// Puts what is less than the middle before it, and says where it stands then.
-    fn partition(&self, frame: &mut Frame<'_>, low: i64, high: i64, middle: i64) -> Result<i64, Raise> {
+    fn partition(&self, frame: &mut Frame<'_>, low: i32, high: i32, middle: i32) -> Result<i32, Raise> {
         frame.element(1, middle);
         frame.push_copy(-1);
         frame.element(1, high - 1);

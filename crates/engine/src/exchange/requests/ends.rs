@@ -11,6 +11,7 @@
 //! ```
 
 use weft_protocol::respb::{Frame, Piece};
+use weft_protocol::table::{KeyBegin, KeyFind, KeySpec};
 use weft_store::Keyspace;
 
 use super::repeats::Packed;
@@ -108,6 +109,7 @@ impl Requests {
             let several = match fast {
                 Fast::MGet => self.every_key(keyspace, (name, 1), &bytes[frame_at..]),
                 Fast::MSet => self.every_key(keyspace, (name, 2), &bytes[frame_at..]),
+                _ if self.says_none((what, name), &bytes[frame_at..]) => Some((0, 0, (0, 0))),
                 _ => None,
             };
             (key_at, hash, more) = several.unwrap_or_else(|| {
@@ -166,6 +168,21 @@ impl Requests {
         let first = hashes.next()?;
         self.more.extend(hashes);
         Some((1, first, (start as u32, self.more.len() as u32)))
+    }
+
+    /// Whether a request says that it has no keys, by one digit where it says how many: many scripts have none.
+    #[inline]
+    fn says_none(&self, (what, name): (What, usize), frame: &[u8]) -> bool {
+        let [KeySpec { begin: KeyBegin::Index(begin), find: KeyFind::Count { at: 0, .. }, .. }] =
+            what.spec().key_specs
+        else {
+            return false;
+        };
+        let place = usize::try_from(*begin).ok().and_then(|begin| (self.open + name + begin).checked_sub(1));
+        match place.and_then(|place| self.slots.list.get(place)) {
+            Some(&Slot::Frame { offset, len: 1 }) => frame.get(offset as usize) == Some(&b'0'),
+            _ => false,
+        }
     }
 
     /// The keys of a request that has several, or one that is not its first argument: where the first stands, its hash,

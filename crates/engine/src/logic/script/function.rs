@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::Relaxed;
-use weft_lua::shebang;
+use weft_lua::{Registered, shebang};
 use weft_store::Section;
 
 use super::{look, with_space};
@@ -59,21 +59,23 @@ fn check(
         if checked.is_err() {
             break;
         }
-        let lower = function.name.to_ascii_lowercase();
-        let other = space.libraries().iter().any(|(other, library)| {
-            **other != *name && !gone(other) && library.functions.iter().any(|known| **known == *lower)
-        });
-        let shown = String::from_utf8_lossy(&function.name);
         if !shebang::is_name(&function.name) {
             checked = Err(Error::err(
                 "Function names can only contain letters, numbers, or underscores(_) and must be at least one \
                  character long",
             ));
-        } else if !own.insert(lower) {
+        } else if !own.insert(function.name.to_ascii_lowercase()) {
             checked = Err(Error::err("Function already exists in the library"));
-        } else if other {
-            checked = Err(Error::err(format!("Function {shown} already exists")));
         }
+    }
+    // Whose names are others' is asked when all are known.
+    let is_others = |function: &&Registered| {
+        let known = space.function(&function.name);
+        known.is_some_and(|known| *known.library != *name && !gone(&known.library))
+    };
+    if let (Ok(()), Some(function)) = (&checked, functions.iter().find(is_others)) {
+        let shown = String::from_utf8_lossy(&function.name);
+        checked = Err(Error::err(format!("Function {shown} already exists")));
     }
     space.release(functions);
     checked

@@ -12,8 +12,8 @@ mod run;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use weft_lua::Chunk;
 use weft_lua::vm::World;
+use weft_lua::{Chunk, Vm};
 use weft_protocol::table::flag;
 
 use crate::args::Args;
@@ -49,17 +49,41 @@ pub(super) use function::LIST as FUNCTIONS;
 /// Where the keys begin.
 const KEYS_AT: usize = 3;
 
+/// Keys and arguments of a call that stand on the machine's stack; more take memory.
+const FEW_WORDS: usize = 8;
+
 /// Keys and arguments of a call.
-type Given<'g> = (Vec<&'g [u8]>, Vec<&'g [u8]>);
+struct Given<'g> {
+    few: [&'g [u8]; FEW_WORDS],
+    /// All of them, where they are not few.
+    many: Vec<&'g [u8]>,
+    count: usize,
+    /// So many of them are keys.
+    keys: usize,
+}
+
+impl<'g> Given<'g> {
+    /// Keys, then arguments.
+    fn split(&self) -> (&[&'g [u8]], &[&'g [u8]]) {
+        let all = if self.count <= FEW_WORDS { &self.few[..self.count] } else { &self.many };
+        all.split_at(self.keys)
+    }
+}
 
 fn given<'a>(args: &Args<'a>, not_a_number: &'static str) -> Result<Given<'a>, Error> {
     let count = if not_a_number.is_empty() { args.int(2)? } else { args.int_said(2, not_a_number)? };
     if count > (args.len() - KEYS_AT) as i64 {
         return Err(Error::err("Number of keys can't be greater than number of args"));
     }
-    let count = usize::try_from(count).map_err(|_| Error::err("Number of keys can't be negative"))?;
-    let rest = KEYS_AT + count;
-    Ok(((KEYS_AT..rest).map(|at| args.bytes(at)).collect(), args.rest(rest).collect()))
+    let keys = usize::try_from(count).map_err(|_| Error::err("Number of keys can't be negative"))?;
+    let count = args.len() - KEYS_AT;
+    let mut given = Given { few: [&b""[..]; FEW_WORDS], many: Vec::new(), count, keys };
+    if count <= FEW_WORDS {
+        given.few.iter_mut().zip(args.rest(KEYS_AT)).for_each(|(place, word)| *place = word);
+    } else {
+        given.many.extend(args.rest(KEYS_AT));
+    }
+    Ok(given)
 }
 
 fn needs(engine: &Engine, args: &Args<'_>, strays: bool) -> Needs {
@@ -170,7 +194,7 @@ fn run_script(
         flags: script.flags,
         read_only: args.spec.flags & flag::READONLY != 0,
     };
-    let ran = run(context, space, (subject, chunk), (args, given), sink);
+    let ran = run(context, &mut space.vm, (subject, chunk), (args, given), sink);
     if matches!(&ran, Err(error) if error.code == ErrorCode::NeedsWorld) {
         context.engine.scripts.strayed(script.sha);
     }
@@ -181,12 +205,12 @@ fn fcall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let name = args.bytes(1);
     with_space(context, |context, space| {
         look(context.engine, space);
-        let function = space.function(name).map(Arc::clone);
-        let function = function.ok_or_else(|| Error::err("Function not found"))?;
+        let found = space.function_to_run(name);
+        let (function, vm) = found.ok_or_else(|| Error::err("Function not found"))?;
         let given = given(args, "Bad number of keys provided")?;
         let read_only = args.spec.flags & flag::READONLY != 0;
         let subject = Subject { name: &function.name, is_eval: false, flags: function.flags, read_only };
-        let ran = run(context, space, (subject, &function.chunk), (args, &given), sink);
+        let ran = run(context, vm, (subject, &function.chunk), (args, &given), sink);
         if matches!(&ran, Err(error) if error.code == ErrorCode::NeedsWorld) {
             context.engine.scripts.strayed(name_of_function(name));
         }
@@ -197,18 +221,17 @@ fn fcall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
 /// Runs what was found, and writes its result.
 fn run(
     context: &mut Context<'_, '_>,
-    space: &mut Space,
+    vm: &mut Vm,
     (subject, chunk): (Subject<'_>, &Chunk),
-    (args, (keys, rest)): (&Args<'_>, &Given<'_>),
+    (args, given): (&Args<'_>, &Given<'_>),
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     let (engine, db) = (context.engine, context.session.db);
     let stats = &engine.stats.workers[usize::from(context.local.worker)];
     let world = if subject.is_eval { World::Scripts } else { World::Functions };
-    let vm = &mut space.vm;
     let mut run = ScriptRun::new(Inner::new(context, PLACE), subject, args);
     run.check()?;
-    let outcome = vm.call(world, chunk, (keys, rest), &mut run);
+    let outcome = vm.call(world, chunk, given.split(), &mut run);
     let resp = run.resp;
     let ended = run.end();
     // SELECT inside is for what is inside.

@@ -136,35 +136,47 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
     }
 
     /// A command that is about to write: from now on there is something to take back.
-    fn begin_writing(&mut self) {
+    /// Not for who has been ended meanwhile, and whose writes would stay.
+    fn begin_writing(&mut self) -> Result<(), String> {
         if self.wrote {
-            return;
+            return Ok(());
         }
-        self.wrote = true;
         let engine = self.inner.context().engine;
         let undo = engine.settings.script_kill_undo.load(Relaxed);
+        let worker = self.inner.context().local.worker;
+        if !engine.scripts.place(worker).writes(undo) {
+            return Err(killed(self.subject.is_eval).to_owned());
+        }
+        self.wrote = true;
         if undo || !self.inner.has_world() {
             self.undoing = Some(self.inner.begin_undo());
         }
-        let worker = self.inner.context().local.worker;
-        engine.scripts.place(worker).has_written();
+        Ok(())
     }
 
-    /// Whether the locks of a command's keys are held, or can be had at once.
-    fn has_keys(&mut self, args: &Args<'_>) -> bool {
+    /// A command's arguments, with the hash of its first key where it was needed here, if the locks of its keys are
+    /// held or can be had at once.
+    fn with_keys<'k>(&mut self, args: &Args<'k>) -> Option<Args<'k>> {
         let context = self.inner.context();
         let keyspace = &context.engine.keyspace;
-        let Hold::Guards(guards) = &mut context.hold else { return true };
-        let (mut all, mut added) = (true, false);
+        let Hold::Guards(guards) = &mut context.hold else { return Some(*args) };
+        let (mut all, mut added, mut first) = (true, false, None);
         keys::each(args, |index| {
             let key = args.key(keyspace, index);
+            first.get_or_insert((index, key.hash()));
             if !guards.covers(&key) {
                 added = true;
                 all = all && guards.try_cover(&key);
             }
         });
         self.undeclared |= added;
-        all
+        if !all {
+            return None;
+        }
+        Some(match first {
+            Some((index, hash)) => u16::try_from(index).map_or(*args, |index| args.with_key(index, hash)),
+            None => *args,
+        })
     }
 
     /// Why a command does not run.
@@ -199,8 +211,10 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         ran
     }
     fn run_found(&mut self, id: CommandId, args: &Args<'_>) -> Result<(), String> {
-        let writes = id.spec().flags & flag::WRITE != 0;
+        // What may be told to others counts as a write: a pause of writes lets what is read-only pass.
+        let writes = id.spec().flags & (flag::WRITE | flag::MAY_REPLICATE) != 0;
         let handler = match self.inner.admit(args) {
+            Err(Refusal::NoRoom) if writes && self.read_only => return Err(READ_ONLY.to_owned()),
             // Only before its first write is a script stopped by a lack of memory: it could not take that back.
             Err(Refusal::NoRoom) if self.wrote || self.may_be_full() => {
                 self.inner.context().engine.handler(id).ok_or_else(String::new)?
@@ -209,14 +223,15 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             Ok(handler) => handler,
         };
         if writes && self.read_only {
-            return Err("ERR Write commands are not allowed from read-only scripts.".to_owned());
+            return Err(READ_ONLY.to_owned());
         }
-        if !self.has_keys(args) {
+        let Some(known) = self.with_keys(args) else {
             self.strayed = true;
             return Err(String::new());
-        }
-        if writes || id.spec().flags & flag::MAY_REPLICATE != 0 {
-            self.begin_writing();
+        };
+        let args = &known;
+        if writes {
+            self.begin_writing()?;
         }
         let outcome = self.inner.run(handler, args);
         if !self.inner.has_world() {
@@ -310,11 +325,7 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
             return Verdict::GoOn;
         }
         self.killed = true;
-        Verdict::End(if is_eval {
-            "ERR Script killed by user with SCRIPT KILL.".into()
-        } else {
-            "ERR Script killed by user with FUNCTION KILL.".into()
-        })
+        Verdict::End(killed(is_eval).into())
     }
 
     fn log(&mut self, level: Level, text: &[u8]) {
@@ -335,6 +346,17 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
         let session = &*context.session;
         let count = context.engine.keyspace.database_count();
         Some(session.user.all || session.user.check(&composed.args(id.spec()), session.db, count).is_ok())
+    }
+}
+
+const READ_ONLY: &str = "ERR Write commands are not allowed from read-only scripts.";
+
+/// What who was ended is told.
+const fn killed(is_eval: bool) -> &'static str {
+    if is_eval {
+        "ERR Script killed by user with SCRIPT KILL."
+    } else {
+        "ERR Script killed by user with FUNCTION KILL."
     }
 }
 

@@ -1,6 +1,7 @@
 //! Owns: the groups of commands. One file for each; `template` says how they are written.
 
 mod bitmaps;
+mod functions;
 mod generic;
 mod hashes;
 mod hyperloglogs;
@@ -44,6 +45,7 @@ pub(crate) const GROUPS: &[&Group] = &[
     &streams::GROUP,
     &transactions::GROUP,
     &scripts::GROUP,
+    &functions::GROUP,
     &libraries::GROUP,
 ];
 

@@ -86,6 +86,13 @@ fn script(dice: &mut Dice) -> Vec<u8> {
             "#!lua flags=x\n",
         ]);
     }
+    text += &body(dice);
+    text.into()
+}
+
+/// What a script or a function does.
+pub(super) fn body(dice: &mut Dice) -> String {
+    let mut text = String::new();
     if dice.one_in(4) {
         text += "redis.setresp(3) ";
     }
@@ -106,7 +113,7 @@ fn script(dice: &mut Dice) -> Vec<u8> {
         5 => "return {KEYS, ARGV, {ok = 'fine'}, 1.9, true, false}".to_owned(),
         _ => format!("return {}", call(dice)),
     };
-    text.into()
+    text
 }
 
 fn places(dice: &mut Dice, name: &str) -> Option<Vec<u8>> {

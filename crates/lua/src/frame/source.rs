@@ -1,0 +1,52 @@
+//! Owns: compiling source text, piece by piece: between two of them it is asked whether to go on. Does not own: who is
+//! asked.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use mlua_sys as ffi;
+use mlua_sys::lua_State;
+
+use super::Frame;
+
+impl Frame<'_> {
+    /// Compiles source text and pushes it as a function, or the message why it is none.
+    pub(crate) fn load(&mut self, source: &[u8], name: &CStr) -> Result<(), ()> {
+        self.place();
+        if source.first() == Some(&ffi::LUA_SIGNATURE[0]) {
+            self.push_bytes(b"attempt to load a binary chunk: only source text is run");
+            return Err(());
+        }
+        let mut reading = Reading { rest: source, frame: self };
+        let data = (&raw mut reading).cast();
+        let depth = reading.frame.shared().memory.pause();
+        // SAFETY: compiling is protected by Lua itself, and its errors come as a code, that of memory among them; the
+        // source and the frame are there meanwhile.
+        let code = unsafe { ffi::lua_load(reading.frame.l, read, data, name.as_ptr()) };
+        self.shared().memory.resume(depth);
+        if code == ffi::LUA_OK { Ok(()) } else { Err(()) }
+    }
+}
+
+/// A source on its way to the compiler.
+struct Reading<'r, 'f> {
+    rest: &'r [u8],
+    frame: &'r mut Frame<'f>,
+}
+
+/// Bytes of a source that are compiled between two looks.
+const READ_BYTES: usize = 64 << 10;
+
+/// Gives the compiler the next piece: `lua_Reader`. The source ends early if the script is to end.
+unsafe extern "C-unwind" fn read(_: *mut lua_State, data: *mut c_void, bytes: *mut usize) -> *const c_char {
+    // SAFETY: `load` has given it, and waits.
+    let reading = unsafe { &mut *data.cast::<Reading<'_, '_>>() };
+    let (piece, rest) = reading.rest.split_at(reading.rest.len().min(READ_BYTES));
+    let depth = reading.frame.shared().memory.enter();
+    let ends =
+        reading.rest.len() > READ_BYTES && reading.frame.shared().pace.is_due() && !reading.frame.look();
+    reading.frame.shared().memory.leave(depth);
+    reading.rest = rest;
+    // SAFETY: Lua asks for it there.
+    unsafe { *bytes = if ends { 0 } else { piece.len() } };
+    piece.as_ptr().cast()
+}
