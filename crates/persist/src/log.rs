@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use weft_store::effect::Read;
 
-use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES, JOINED_BYTES_MAX};
+use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES};
 use crate::disk::{Disk, File};
 use crate::frames::Encoder;
 use crate::kept::Kept;
@@ -22,6 +22,12 @@ use crate::snapshot::Snapshot;
 
 /// Bytes of a segment, as a rule: one group may make it longer.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
+
+/// Bytes of a block from which on no more groups join it. What is written, summed up and handed to the system one
+/// behind the other is still in the processor's own cache then.
+const JOINED_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a block, its head among them.
+const BLOCK_BYTES_MAX: usize = u32::MAX as usize;
 
 /// Segments that are left for cuts where there are nearly as many as a manifest may name: the last one of the others
 /// grows meanwhile.
@@ -190,7 +196,7 @@ impl Log {
         let before = self.block.len();
         self.count += self.encoder.group(effects, &mut self.block);
         self.epoch = epoch;
-        if self.block.len() > u32::MAX as usize {
+        if !is_block(self.block.len()) {
             self.block.truncate(before);
             return Err(io::Error::other(
                 "what one command or transaction has done is more than a log can keep: 4 GiB",
@@ -388,6 +394,11 @@ impl Log {
     }
 }
 
+/// Whether a block may have so many bytes: its head counts them in 32 bits.
+const fn is_block(bytes: usize) -> bool {
+    bytes <= BLOCK_BYTES_MAX
+}
+
 fn spare_name(base: &str) -> String {
     format!("{base}.spare{UNFINISHED}")
 }
@@ -416,6 +427,12 @@ mod tests {
     use super::*;
     use crate::disk::simulated::Simulated;
     use weft_store::effect::{Effect, Tape, Text};
+
+    #[test]
+    fn a_block_has_no_more_than_its_head_can_say() {
+        assert!(is_block(u32::MAX as usize) && !is_block(u32::MAX as usize + 1));
+        assert_eq!(1_u64 << 32, BLOCK_BYTES_MAX as u64 + 1, "4 GiB");
+    }
 
     /// A manifest of more files than may be cannot be read: a log that has nearly as many goes on in its last one.
     #[test]

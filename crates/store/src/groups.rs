@@ -1,13 +1,6 @@
-//! Owns: groups of effects on their way from the workers to who reads them elsewhere: each worker's outbox, and the
-//! order in which they come out. Does not own: what readers do with them; when a group ends (`crate::recorder`).
+//! Owns: groups of effects on their way from the workers to who reads them elsewhere: the order in which they come
+//! out. Does not own: where they wait (`outbox`); what readers do with them; when a group ends (`crate::recorder`).
 //!
-//! ```text
-//!  0        4        12       16
-//! +--------+--------+--------+----------------------------+-------------------+
-//! | length | epoch  | shards | shard, count | shard, … |   | effects: a tape   |
-//! +--------+--------+--------+----------------------------+-------------------+
-//!   u32      u64      u32      u32    u64
-//! ```
 //! **Order.** Under its locks a group takes the epoch and the next count of each shard that it writes. Locks are held
 //! until the group ends, so both agree with the order in which groups became true: whoever comes behind another in some
 //! shard has a later count there, and no earlier epoch. The merger begins an epoch, waits until every worker has left
@@ -18,27 +11,22 @@
 //! writes back, as during a pause. At twice that in small groups, groups are thrown away, and the merger says
 //! [`Overrun`]: its readers begin anew. A large group, of one command or script, is no reason for that.
 
-use crate::effect::tape::{self, SET_BYTES_MAX};
+mod outbox;
+
+pub(crate) use outbox::{Outbox, Row};
+
 use crate::effect::{Read, wants};
 use crate::entry::heap::Key;
 use crate::keyspace::{Keyspace, Worker};
-use crate::sync::{Mutex, MutexGuard, lock};
-use std::collections::VecDeque;
+use crate::sync::{Mutex, lock};
+use outbox::{Backlog, LARGE_BYTES, Queue};
+use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
-    fence,
+    AtomicBool, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, fence,
 };
-use std::sync::{Arc, OnceLock};
 
 /// Bytes of groups that may wait for the merger before writes are held back.
 pub const BACKLOG_BYTES: usize = 64 << 20;
-/// Bytes of a group from which on it does not count among those that are thrown away when too many wait: one command or
-/// script has made it, and what it tells stands in memory already.
-const LARGE_BYTES: usize = 1 << 20;
-/// Bytes before the shards of a group.
-const HEAD_BYTES: usize = 16;
-/// Bytes of a shard with its count.
-const SHARD_BYTES: usize = 12;
 
 /// Readers have missed groups, since they were too slow. They must begin with a copy of the keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,130 +37,6 @@ const SPARES_MAX: usize = 4;
 const SPARE_BYTES_MAX: usize = 8 << 20;
 /// Bytes of groups that were given and still count as waiting, at most: who is held back is let go in good time.
 const TAKEN_BYTES: usize = 64 << 10;
-
-/// Where one worker's groups wait.
-#[derive(Debug)]
-pub(crate) struct Outbox {
-    frames: Mutex<Vec<u8>>,
-    backlog: Arc<Backlog>,
-}
-
-struct Backlog {
-    bytes: AtomicUsize,
-    /// Of large groups among them.
-    large_bytes: AtomicUsize,
-    bytes_max: AtomicUsize,
-    overrun: AtomicBool,
-    /// Told when more wait than should.
-    on_behind: OnceLock<Box<dyn Fn() + Send + Sync>>,
-}
-
-impl std::fmt::Debug for Backlog {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Backlog").field("bytes", &self.bytes).finish_non_exhaustive()
-    }
-}
-
-impl Backlog {
-    /// Whether there is room for small groups, and large ones.
-    fn has_room(&self) -> bool {
-        let small_bytes = self.bytes.load(Relaxed).saturating_sub(self.large_bytes.load(Relaxed));
-        small_bytes <= self.bytes_max.load(Relaxed).saturating_mul(2)
-    }
-    /// A group of so many bytes waits; whether it may.
-    fn add_group(&self, len: usize) -> bool {
-        if len > u32::MAX as usize || !self.has_room() {
-            self.overrun.store(true, Relaxed);
-            return false;
-        }
-        if len >= LARGE_BYTES {
-            self.large_bytes.fetch_add(len, Relaxed);
-        }
-        self.add(len);
-        true
-    }
-    /// So many bytes of groups wait.
-    fn add(&self, len: usize) {
-        if self.bytes.fetch_add(len, Relaxed) + len > self.bytes_max.load(Relaxed)
-            && let Some(tell) = self.on_behind.get()
-        {
-            tell();
-        }
-    }
-    /// So many bytes of groups wait no more, the last of which has `last`.
-    fn take(&self, len: usize, last: usize) {
-        self.bytes.fetch_sub(len, Relaxed);
-        if last >= LARGE_BYTES {
-            self.large_bytes.fetch_sub(last, Relaxed);
-        }
-    }
-}
-
-impl Outbox {
-    /// Adds a group.
-    pub(crate) fn push(&self, epoch: u64, shards: &[(u32, u64)], effects: &[u8]) {
-        let len = HEAD_BYTES + shards.len() * SHARD_BYTES + effects.len();
-        if !self.backlog.add_group(len) {
-            return;
-        }
-        let mut frames = lock(&self.frames);
-        frames.reserve(len);
-        frames.extend_from_slice(&head(len, epoch, shards.len()));
-        shards.iter().for_each(|place| frames.extend_from_slice(&shard_bytes(*place)));
-        frames.extend_from_slice(effects);
-    }
-    /// Small groups that follow each other, unless too many wait.
-    pub(crate) fn row(&self) -> Option<Row<'_>> {
-        let frames = self.backlog.has_room().then(|| lock(&self.frames))?;
-        Some(Row { from: frames.len(), frames, backlog: &self.backlog })
-    }
-}
-
-/// Groups of one small effect each that a worker adds to its outbox one behind the other.
-pub(crate) struct Row<'o> {
-    frames: MutexGuard<'o, Vec<u8>>,
-    /// Where they begin.
-    from: usize,
-    backlog: &'o Backlog,
-}
-
-impl Row<'_> {
-    /// Adds the group of a short string that was set, and has no expiry.
-    #[inline]
-    pub(crate) fn set(&mut self, epoch: u64, shard: (u32, u64), db: u8, (key, text): (&[u8], &[u8])) {
-        let (at, prefix) = (self.frames.len(), HEAD_BYTES + SHARD_BYTES);
-        self.frames.reserve(prefix + key.len() + text.len() + SET_BYTES_MAX);
-        self.frames.extend_from_slice(&head(0, epoch, 1));
-        self.frames.extend_from_slice(&shard_bytes(shard));
-        tape::set(&mut self.frames, db, key, text);
-        let len = self.frames.len() - at;
-        self.frames[at..at + 4].copy_from_slice(&(len as u32).to_le_bytes());
-    }
-}
-
-impl Drop for Row<'_> {
-    /// Counts them, before the merger can take them.
-    fn drop(&mut self) {
-        if self.frames.len() > self.from {
-            self.backlog.add(self.frames.len() - self.from);
-        }
-    }
-}
-
-fn head(len: usize, epoch: u64, shards: usize) -> [u8; HEAD_BYTES] {
-    let mut head = [0; HEAD_BYTES];
-    head[..4].copy_from_slice(&(len as u32).to_le_bytes());
-    head[4..12].copy_from_slice(&epoch.to_le_bytes());
-    head[12..].copy_from_slice(&(shards as u32).to_le_bytes());
-    head
-}
-
-fn shard_bytes((shard, count): (u32, u64)) -> [u8; SHARD_BYTES] {
-    let mut bytes = [0; SHARD_BYTES];
-    bytes[..4].copy_from_slice(&shard.to_le_bytes());
-    bytes[4..].copy_from_slice(&count.to_le_bytes());
-    bytes
-}
 
 /// The outboxes of a keyspace, and who wants what of it.
 #[derive(Debug)]
@@ -217,16 +81,9 @@ impl std::fmt::Debug for Noted {
 
 impl Default for Hub {
     fn default() -> Self {
-        let backlog = Backlog {
-            bytes: AtomicUsize::new(0),
-            large_bytes: AtomicUsize::new(0),
-            bytes_max: AtomicUsize::new(BACKLOG_BYTES),
-            overrun: AtomicBool::new(false),
-            on_behind: OnceLock::new(),
-        };
         Self {
             outboxes: Mutex::new(Vec::new()),
-            backlog: Arc::new(backlog),
+            backlog: Arc::default(),
             readers: Mutex::new([0; 8]),
             wanted: AtomicU32::new(0),
             has_merger: AtomicBool::new(false),
@@ -368,71 +225,6 @@ pub struct Merger<'k> {
     spares: Vec<Vec<u8>>,
 }
 
-/// Groups of one worker that were taken from its outbox, in the buffers that they stood in there.
-#[derive(Default)]
-struct Queue {
-    pieces: VecDeque<Vec<u8>>,
-    /// Where the first group of the first piece begins.
-    at: usize,
-}
-
-impl Queue {
-    /// The first group.
-    #[inline]
-    fn front(&self) -> Option<Frame<'_>> {
-        let rest = &self.pieces.front()?[self.at..];
-        let head = rest.first_chunk::<HEAD_BYTES>()?;
-        let (len, epoch) =
-            (word(head, 0) as usize, u64::from(word(head, 4)) | u64::from(word(head, 8)) << 32);
-        Some(Frame { bytes: rest.get(..len)?, epoch, shards: word(head, 12) as usize })
-    }
-    /// Its epoch.
-    fn epoch(&self) -> Option<u64> {
-        self.front().map(|group| group.epoch)
-    }
-    /// The first group, of so many bytes, was given. A buffer in which nothing is any more comes back.
-    #[inline]
-    fn pass(&mut self, len: usize) -> Option<Vec<u8>> {
-        self.at += len;
-        if self.pieces.front()?.len() > self.at {
-            return None;
-        }
-        self.at = 0;
-        self.pieces.pop_front()
-    }
-}
-
-/// A group where it waits.
-struct Frame<'q> {
-    bytes: &'q [u8],
-    epoch: u64,
-    shards: usize,
-}
-
-impl<'q> Frame<'q> {
-    /// The shards that it writes, with its count of each.
-    #[inline]
-    fn shards(&self) -> impl Iterator<Item = (u32, u64)> + use<'q> {
-        self.bytes[HEAD_BYTES..][..self.shards * SHARD_BYTES]
-            .chunks_exact(SHARD_BYTES)
-            .map(|place| (word(place, 0), u64::from(word(place, 4)) | u64::from(word(place, 8)) << 32))
-    }
-    #[inline]
-    fn effects(&self) -> &'q [u8] {
-        &self.bytes[HEAD_BYTES + self.shards * SHARD_BYTES..]
-    }
-    /// Whether it is of this epoch, and nothing is missing before it in any of its shards.
-    #[inline]
-    fn is_next(&self, epoch: u64, given: &[u64]) -> bool {
-        self.epoch == epoch && self.shards().all(|(shard, count)| given[shard as usize] + 1 == count)
-    }
-}
-
-#[inline]
-fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
-}
-
 impl<'k> Worker<'k> {
     /// Begins to merge what workers tell from now on, as bits of [`wants`]. Closes the gate for a moment, so that no
     /// group is told by half. Nothing if there is a merger.
@@ -475,21 +267,24 @@ impl Merger<'_> {
             let mut has_moved = false;
             for (_, queue) in &mut self.queues {
                 let mut taken = 0;
-                while let Some(group) = queue.front()
-                    && group.is_next(epoch, &self.given)
+                while let Some(frame) = queue.front()
+                    && frame.epoch == epoch
                 {
-                    group.shards().for_each(|(shard, count)| self.given[shard as usize] = count);
-                    let effects = group.effects();
-                    if !effects.is_empty() {
-                        give(Group { epoch, effects });
-                        given += 1;
+                    let (len, large, before) = (frame.bytes.len(), frame.large_bytes(), queue.given);
+                    let (done, groups) = frame.give(before, &mut self.given, &mut give);
+                    if done <= before {
+                        break;
                     }
                     has_moved = true;
-                    let len = group.bytes.len();
-                    taken += len;
-                    if len >= LARGE_BYTES || taken >= TAKEN_BYTES {
-                        hub.backlog.take(taken, len);
+                    given += groups;
+                    taken += done - before;
+                    if large >= LARGE_BYTES || taken >= TAKEN_BYTES {
+                        hub.backlog.take(taken, large);
                         taken = 0;
+                    }
+                    if done < len {
+                        queue.given = done;
+                        break;
                     }
                     if let Some(mut spare) = queue.pass(len)
                         && spare.capacity() <= SPARE_BYTES_MAX
@@ -545,5 +340,69 @@ impl Drop for Merger<'_> {
     fn drop(&mut self) {
         self.keyspace.unsubscribe(self.bits);
         self.keyspace.hub().has_merger.store(false, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::outbox::GROUP_BYTES_MAX;
+    use super::*;
+
+    /// One command may tell more than may wait, but no more than a group can say.
+    #[test]
+    fn a_group_has_at_most_4_gib() {
+        let backlog = Backlog::default();
+        assert!(backlog.add_group(GROUP_BYTES_MAX));
+        assert!(backlog.has_room(), "a large one takes no room from small ones");
+        assert!(!backlog.overrun.load(Relaxed));
+        backlog.take(GROUP_BYTES_MAX, GROUP_BYTES_MAX);
+        assert!(!backlog.add_group(GROUP_BYTES_MAX + 1));
+        assert!(backlog.overrun.load(Relaxed), "readers begin anew");
+        assert_eq!(backlog.bytes.load(Relaxed), 0, "it does not wait");
+        assert_eq!(GROUP_BYTES_MAX + 1, 4 << 30);
+    }
+
+    /// Rows of several workers come out in the order of their shards' counts, however they are cut: where another one's
+    /// group is missing in the middle of a row, where a key is too long for one, where the epoch changes.
+    #[test]
+    fn rows_come_out_in_the_order_of_counts() {
+        let keyspace = Keyspace::new(crate::Config { shards: 4, ..crate::Config::default() });
+        let mut worker = keyspace.worker().expect("there is a place");
+        let mut merger = worker.merger(wants::VALUES).expect("it is the first");
+        let outboxes = [keyspace.hub().join(), keyspace.hub().join()];
+        let epoch = keyspace.directory.domain.epoch();
+        let long = vec![b'k'; usize::from(u16::MAX)];
+        let keys: [&[u8]; 8] = [b"0", b"1", &[b'2'; 128], &long, b"4", b"5", b"6", b"7"];
+        // Which worker has written which key, with its count of shard 1, and in which epoch.
+        let told: [&[(usize, u64, u64)]; 2] =
+            [&[(0, 1, 0), (2, 3, 0), (3, 4, 0), (7, 8, 1)], &[(1, 2, 0), (4, 5, 0), (5, 6, 0), (6, 7, 1)]];
+        for (at, (outbox, told)) in outboxes.iter().zip(told).enumerate() {
+            let mut row = outbox.row().expect("there is room");
+            for (number, (key, count, later)) in told.iter().enumerate() {
+                row.set(epoch + later, (1, *count), 3, (keys[*key], b"v"));
+                // A shard of its own.
+                row.set(epoch + later, (2 + at as u32, 1 + number as u64), 3, (b"beside", &[b'v'; 200]));
+            }
+        }
+        let waiting = keyspace.backlog_bytes();
+        assert_eq!(waiting, outboxes.iter().map(|outbox| lock(&outbox.frames).len()).sum::<usize>());
+        let mut seen = Vec::new();
+        let mut polls = 0;
+        while seen.len() < keys.len() {
+            polls += 1;
+            assert!(polls < 10, "{seen:?}");
+            let polled = merger.poll(|group| {
+                for told in group.read() {
+                    if told.key != b"beside" {
+                        let at = keys.iter().position(|key| *key == told.key);
+                        seen.push((at.expect("it is one of them"), group.epoch() - epoch, told.db));
+                    }
+                }
+            });
+            polled.expect("nothing is lost");
+        }
+        let expected: Vec<_> = (0..8).map(|at| (at, u64::from(at >= 6), 3)).collect();
+        assert_eq!(seen, expected);
+        assert_eq!(keyspace.backlog_bytes(), 0, "nothing waits any more");
     }
 }

@@ -69,7 +69,7 @@ impl<B: Buffer> RequestWriter<'_, B> {
         self.out.extend_from_slice(&value_len.to_be_bytes());
         self.out.extend_from_slice(value);
         // No options.
-        self.out.extend_from_slice(&[0]);
+        self.out.push(0);
     }
 }
 

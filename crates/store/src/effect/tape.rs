@@ -59,6 +59,14 @@ pub(crate) const SET_BYTES_MAX: usize = 3 + 2 * 10;
 /// What [`Tape::push`] writes of a string without an expiry, where nothing is before it.
 #[inline]
 pub(crate) fn set(out: &mut Vec<u8>, db: u8, key: &[u8], text: &[u8]) {
+    if key.len() < 128 && text.len() < 128 {
+        // Lengths are one byte each.
+        out.extend_from_slice(&[verb::SET_BYTES, db, key.len() as u8]);
+        out.extend_from_slice(key);
+        out.extend_from_slice(&[0, text.len() as u8]);
+        out.extend_from_slice(text);
+        return;
+    }
     out.extend_from_slice(&[verb::SET_BYTES, db]);
     slice(out, key);
     number(out, 0);

@@ -1,0 +1,320 @@
+//! Owns: what groups look like where they wait, and each worker's outbox that they wait in. Does not own: their order
+//! (`super`), when one ends (`crate::recorder`).
+//!
+//! ```text
+//! a group
+//!  0        4        12       16
+//! +--------+--------+--------+----------------------------+-------------------+
+//! | length | epoch  | shards | shard, count | shard, … |   | effects: a tape   |
+//! +--------+--------+--------+----------------------------+-------------------+
+//!   u32      u64      u32      u32    u64
+//! a row of groups of one effect and one shard each, of one epoch
+//! +--------+--------+--------+-----------------------------------------+------
+//! | length | epoch  | ROW    | shard, count | length | effect: a tape  | …
+//! +--------+--------+--------+-----------------------------------------+------
+//!   u32      u64      u32      16 + 48 bits   u16
+//! ```
+
+use super::{BACKLOG_BYTES, Group};
+use crate::effect::tape::{self, SET_BYTES_MAX};
+use crate::sync::{Mutex, MutexGuard, lock};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+/// Bytes of a group from which on it does not count among those that are thrown away when too many wait: one command or
+/// script has made it, and what it tells stands in memory already.
+pub(super) const LARGE_BYTES: usize = 1 << 20;
+/// Bytes of a group: its head counts them in 32 bits. A larger one is lost, and readers begin anew.
+pub(super) const GROUP_BYTES_MAX: usize = u32::MAX as usize;
+/// Bytes before the shards of a group.
+const HEAD_BYTES: usize = 16;
+/// Bytes of a shard with its count.
+const SHARD_BYTES: usize = 12;
+/// In place of a number of shards: a row follows.
+const ROW: u32 = u32::MAX;
+/// Bytes before the effect of a group in a row: where it stands, and its length.
+const PLACE_BYTES: usize = 8;
+const SHORT_HEAD_BYTES: usize = PLACE_BYTES + 2;
+/// Bits of a count in a row: at a million writes a second to one shard they last for nine years.
+const COUNT_BITS: u32 = 48;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
+
+/// Where one worker's groups wait.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    pub(super) frames: Mutex<Vec<u8>>,
+    pub(super) backlog: Arc<Backlog>,
+}
+
+/// What waits in all of them.
+pub(super) struct Backlog {
+    pub(super) bytes: AtomicUsize,
+    /// Of large groups among them.
+    pub(super) large_bytes: AtomicUsize,
+    pub(super) bytes_max: AtomicUsize,
+    pub(super) overrun: AtomicBool,
+    /// Told when more wait than should.
+    pub(super) on_behind: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Backlog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Backlog").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl Backlog {
+    /// Whether there is room for small groups, and large ones.
+    pub(super) fn has_room(&self) -> bool {
+        let small_bytes = self.bytes.load(Relaxed).saturating_sub(self.large_bytes.load(Relaxed));
+        small_bytes <= self.bytes_max.load(Relaxed).saturating_mul(2)
+    }
+    /// A group of so many bytes waits; whether it may.
+    pub(super) fn add_group(&self, len: usize) -> bool {
+        if len > GROUP_BYTES_MAX || !self.has_room() {
+            self.overrun.store(true, Relaxed);
+            return false;
+        }
+        if len >= LARGE_BYTES {
+            self.large_bytes.fetch_add(len, Relaxed);
+        }
+        self.add(len);
+        true
+    }
+    /// So many bytes of groups wait.
+    fn add(&self, len: usize) {
+        if self.bytes.fetch_add(len, Relaxed) + len > self.bytes_max.load(Relaxed)
+            && let Some(tell) = self.on_behind.get()
+        {
+            tell();
+        }
+    }
+    /// So many bytes of groups wait no more, the last of which has `last`.
+    pub(super) fn take(&self, len: usize, last: usize) {
+        self.bytes.fetch_sub(len, Relaxed);
+        if last >= LARGE_BYTES {
+            self.large_bytes.fetch_sub(last, Relaxed);
+        }
+    }
+}
+
+impl Outbox {
+    /// Adds a group.
+    pub(crate) fn push(&self, epoch: u64, shards: &[(u32, u64)], effects: &[u8]) {
+        let len = HEAD_BYTES + shards.len() * SHARD_BYTES + effects.len();
+        if !self.backlog.add_group(len) {
+            return;
+        }
+        let mut frames = lock(&self.frames);
+        frames.reserve(len);
+        frames.extend_from_slice(&head(len, epoch, shards.len() as u32));
+        shards.iter().for_each(|place| frames.extend_from_slice(&shard_bytes(*place)));
+        frames.extend_from_slice(effects);
+    }
+    /// Small groups that follow each other, unless too many wait.
+    pub(crate) fn row(&self) -> Option<Row<'_>> {
+        let frames = self.backlog.has_room().then(|| lock(&self.frames))?;
+        Some(Row { from: frames.len(), frames, open: None, backlog: &self.backlog })
+    }
+}
+
+/// Groups of one small effect each that a worker adds to its outbox one behind the other.
+pub(crate) struct Row<'o> {
+    frames: MutexGuard<'o, Vec<u8>>,
+    /// Where they begin.
+    from: usize,
+    /// Where the row begins that the next one joins, and its epoch.
+    open: Option<(usize, u64)>,
+    backlog: &'o Backlog,
+}
+
+impl Row<'_> {
+    /// Adds the group of a short string that was set, and has no expiry.
+    #[inline]
+    pub(crate) fn set(
+        &mut self,
+        epoch: u64,
+        (shard, count): (u32, u64),
+        db: u8,
+        (key, text): (&[u8], &[u8]),
+    ) {
+        let bytes_max = key.len() + text.len() + SET_BYTES_MAX;
+        self.frames.reserve(HEAD_BYTES + SHARD_BYTES + bytes_max);
+        if bytes_max > usize::from(u16::MAX) {
+            return self.set_long(epoch, (shard, count), db, (key, text));
+        }
+        if self.open.is_none_or(|(_, of)| of != epoch) {
+            self.close();
+            self.open = Some((self.frames.len(), epoch));
+            self.frames.extend_from_slice(&head(0, epoch, ROW));
+        }
+        let at = self.frames.len();
+        let mut place = [0; SHORT_HEAD_BYTES];
+        let word = u64::from(shard) << COUNT_BITS | count & COUNT_MASK;
+        place[..PLACE_BYTES].copy_from_slice(&word.to_le_bytes());
+        self.frames.extend_from_slice(&place);
+        tape::set(&mut self.frames, db, key, text);
+        let len = self.frames.len() - at - SHORT_HEAD_BYTES;
+        self.frames[at + PLACE_BYTES..][..2].copy_from_slice(&(len as u16).to_le_bytes());
+    }
+    /// The same of one that a row has no room for.
+    #[cold]
+    fn set_long(&mut self, epoch: u64, shard: (u32, u64), db: u8, (key, text): (&[u8], &[u8])) {
+        self.close();
+        let at = self.frames.len();
+        self.frames.extend_from_slice(&head(0, epoch, 1));
+        self.frames.extend_from_slice(&shard_bytes(shard));
+        tape::set(&mut self.frames, db, key, text);
+        self.end_frame(at);
+    }
+    /// What comes next joins no row.
+    fn close(&mut self) {
+        if let Some((at, _)) = self.open.take() {
+            self.end_frame(at);
+        }
+    }
+    /// The frame that begins there ends here.
+    fn end_frame(&mut self, at: usize) {
+        let len = self.frames.len() - at;
+        self.frames[at..at + 4].copy_from_slice(&(len as u32).to_le_bytes());
+    }
+}
+
+impl Drop for Row<'_> {
+    /// Counts them, before the merger can take them.
+    fn drop(&mut self) {
+        self.close();
+        if self.frames.len() > self.from {
+            self.backlog.add(self.frames.len() - self.from);
+        }
+    }
+}
+
+fn head(len: usize, epoch: u64, shards: u32) -> [u8; HEAD_BYTES] {
+    let mut head = [0; HEAD_BYTES];
+    head[..4].copy_from_slice(&(len as u32).to_le_bytes());
+    head[4..12].copy_from_slice(&epoch.to_le_bytes());
+    head[12..].copy_from_slice(&shards.to_le_bytes());
+    head
+}
+
+fn shard_bytes((shard, count): (u32, u64)) -> [u8; SHARD_BYTES] {
+    let mut bytes = [0; SHARD_BYTES];
+    bytes[..4].copy_from_slice(&shard.to_le_bytes());
+    bytes[4..].copy_from_slice(&count.to_le_bytes());
+    bytes
+}
+
+impl Default for Backlog {
+    fn default() -> Self {
+        Self {
+            bytes: AtomicUsize::new(0),
+            large_bytes: AtomicUsize::new(0),
+            bytes_max: AtomicUsize::new(BACKLOG_BYTES),
+            overrun: AtomicBool::new(false),
+            on_behind: OnceLock::new(),
+        }
+    }
+}
+
+/// Groups of one worker that were taken from its outbox, in the buffers that they stood in there.
+#[derive(Default)]
+pub(super) struct Queue {
+    pub(super) pieces: VecDeque<Vec<u8>>,
+    /// Where the first frame of the first piece begins.
+    at: usize,
+    /// Bytes of its row that were given.
+    pub(super) given: usize,
+}
+
+impl Queue {
+    /// The first frame.
+    #[inline]
+    pub(super) fn front(&self) -> Option<Frame<'_>> {
+        let rest = &self.pieces.front()?[self.at..];
+        let head = rest.first_chunk::<HEAD_BYTES>()?;
+        let (len, epoch) =
+            (word(head, 0) as usize, u64::from(word(head, 4)) | u64::from(word(head, 8)) << 32);
+        Some(Frame { bytes: rest.get(..len)?, epoch, shards: word(head, 12) })
+    }
+    /// Its epoch.
+    pub(super) fn epoch(&self) -> Option<u64> {
+        self.front().map(|frame| frame.epoch)
+    }
+    /// The first frame, of so many bytes, was given. A buffer in which nothing is any more comes back.
+    #[inline]
+    pub(super) fn pass(&mut self, len: usize) -> Option<Vec<u8>> {
+        self.given = 0;
+        self.at += len;
+        if self.pieces.front()?.len() > self.at {
+            return None;
+        }
+        self.at = 0;
+        self.pieces.pop_front()
+    }
+}
+
+/// A group where it waits, or a row of them.
+pub(super) struct Frame<'q> {
+    pub(super) bytes: &'q [u8],
+    pub(super) epoch: u64,
+    shards: u32,
+}
+
+impl<'q> Frame<'q> {
+    /// The shards that a group writes, with its count of each.
+    #[inline]
+    fn shards(&self) -> impl Iterator<Item = (u32, u64)> + use<'q> {
+        self.bytes[HEAD_BYTES..][..self.shards as usize * SHARD_BYTES]
+            .chunks_exact(SHARD_BYTES)
+            .map(|place| (word(place, 0), u64::from(word(place, 4)) | u64::from(word(place, 8)) << 32))
+    }
+    /// Gives what is next: the group, or groups of the row behind `done` bytes of it, up to one before which something
+    /// is missing. Says up to where it was given, and how many groups.
+    #[inline]
+    pub(super) fn give(
+        &self,
+        done: usize,
+        given: &mut [u64],
+        give: &mut impl FnMut(Group<'q>),
+    ) -> (usize, usize) {
+        let epoch = self.epoch;
+        if self.shards != ROW {
+            if !self.shards().all(|(shard, count)| given[shard as usize] + 1 == count) {
+                return (0, 0);
+            }
+            self.shards().for_each(|(shard, count)| given[shard as usize] = count);
+            let effects = &self.bytes[HEAD_BYTES + self.shards as usize * SHARD_BYTES..];
+            if effects.is_empty() {
+                return (self.bytes.len(), 0);
+            }
+            give(Group { epoch, effects });
+            return (self.bytes.len(), 1);
+        }
+        let (mut rest, mut count) = (&self.bytes[done.max(HEAD_BYTES)..], 0);
+        while let Some((head, behind)) = rest.split_first_chunk::<SHORT_HEAD_BYTES>() {
+            let place = u64::from(word(head, 0)) | u64::from(word(head, 4)) << 32;
+            let last = &mut given[(place >> COUNT_BITS) as usize];
+            if (*last + 1) & COUNT_MASK != place & COUNT_MASK {
+                break;
+            }
+            *last += 1;
+            let len = u16::from_le_bytes([head[PLACE_BYTES], head[PLACE_BYTES + 1]]);
+            let (effects, behind) = behind.split_at(usize::from(len));
+            give(Group { epoch, effects });
+            count += 1;
+            rest = behind;
+        }
+        if count == 0 { (done, 0) } else { (self.bytes.len() - rest.len(), count) }
+    }
+    /// Bytes of a group that was counted as large where it is; a row never was.
+    pub(super) const fn large_bytes(&self) -> usize {
+        if self.shards == ROW { 0 } else { self.bytes.len() }
+    }
+}
+
+#[inline]
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
