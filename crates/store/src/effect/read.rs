@@ -51,6 +51,19 @@ impl<'a> Read<'a> {
     #[inline]
     #[must_use]
     pub fn as_set(&self) -> Option<(u8, &'a [u8], &'a [u8])> {
+        let [verb::SET_BYTES, db, key_len @ ..128, rest @ ..] = self.bytes.get(self.at..)? else {
+            return self.as_long_set();
+        };
+        match rest.split_at_checked(usize::from(*key_len))? {
+            // Lengths are a byte each.
+            (key, [0, len @ ..128, text @ ..]) => {
+                (text.len() == usize::from(*len)).then_some((*db, key, text))
+            }
+            _ => self.as_long_set(),
+        }
+    }
+    /// The same of any lengths.
+    fn as_long_set(&self) -> Option<(u8, &'a [u8], &'a [u8])> {
         if self.bytes.get(self.at) != Some(&verb::SET_BYTES) {
             return None;
         }
