@@ -66,7 +66,6 @@ impl Terms {
 /// What the neighbouring requests that have run are counted as, when the next client's turn comes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    requests: u64,
     last: Option<CommandId>,
     /// How often the last one, without another between.
     times: u32,
@@ -138,11 +137,13 @@ impl<'e> Core<'e> {
             // What a reply takes is not known before, so it is seen behind it.
             let place = if end == usize::MAX { OutputPlace::default() } else { lent.output.end() };
             let mut ran = 0;
-            if request.fast != Fast::No && terms.fast {
-                ran = self.fast(batch, requests, &list[at..], &mut lent, terms);
-            }
-            if ran == 0 && terms.triggered && self.fires_beside(batch, requests, request, &mut lent, terms) {
-                ran = 1;
+            if request.fast != Fast::No {
+                if terms.fast {
+                    ran = self.fast(batch, requests, &list[at..], &mut lent, terms);
+                }
+                if ran == 0 && terms.triggered {
+                    ran = usize::from(self.fires_beside(batch, requests, request, &mut lent, terms));
+                }
             }
             if ran == 0 {
                 ran = self.one_lock((batch, tally.last), requests, at, &mut lent, terms);
@@ -158,7 +159,7 @@ impl<'e> Core<'e> {
             self.sample(requests, &lent);
         }
         self.hold(lent.output, begun);
-        self.end_neighbours(lent.session, &mut tally);
+        self.end_neighbours(lent.session, &mut tally, (at - from) as u64);
         if let Some(place) = outgrown {
             host.outgrew(connection, channel, place);
         }
@@ -189,11 +190,11 @@ impl<'e> Core<'e> {
                 false => 0,
             };
         }
-        // What it takes is not what it brings: a limit is looked at before each.
-        if terms.limited && plan.timed && plan.grows {
-            return 0;
-        }
         if terms.restricted || terms.limited {
+            // What it takes is not what it brings: a limit is looked at before each.
+            if terms.limited && plan.timed && plan.grows {
+                return 0;
+            }
             let brings = plan.grows.then(|| requests.bytes(request));
             let room = (self.engine, &mut self.eviction);
             if !terms.let_run(room, &lent.session.user, (id, std::iter::once(args.bytes(1))), brings) {
@@ -489,7 +490,6 @@ impl<'e> Core<'e> {
             self.count(tally);
             tally.last = id;
         }
-        tally.requests += ran as u64;
         tally.times += ran as u32;
     }
     #[inline]
@@ -509,17 +509,17 @@ impl<'e> Core<'e> {
         }
     }
 
-    /// What follows the neighbouring requests of one client.
+    /// What follows so many neighbouring requests of one client.
     #[inline]
-    fn end_neighbours(&mut self, session: &Session, tally: &mut Tally) {
+    fn end_neighbours(&mut self, session: &Session, tally: &mut Tally, requests: u64) {
         self.count(tally);
         self.local.programs.tell_times();
         let Some(last) = tally.last else { return };
-        bump(&self.stats.commands, tally.requests);
+        bump(&self.stats.commands, requests);
         let info = &session.info;
         info.active_ms.store(self.now_ms, Relaxed);
         info.last_command.store(last.0, Relaxed);
-        bump(&info.commands, tally.requests);
+        bump(&info.commands, requests);
         self.tell_effects(session);
         self.drop_garbage();
     }

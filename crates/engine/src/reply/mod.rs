@@ -153,6 +153,10 @@ impl<'a> ReplySink<'a> {
     /// An integer.
     #[inline]
     pub fn int(&mut self, value: i64) {
+        if self.wire.protocol.is_resp() && self.at_top() {
+            // Nothing else is to be done: what a count or a flag is answered as, mostly.
+            return self.resp_int(b':', value);
+        }
         match self.wire.protocol {
             Protocol::Resp2 | Protocol::Resp3 => self.resp_int(b':', value),
             Protocol::Respb => self.respb_int(value),
