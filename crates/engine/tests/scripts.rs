@@ -367,3 +367,32 @@ fn what_touches_other_keys_is_seen_anew_when_functions_change() {
     text(&mut bench, client, &["FCALL", "f", "0"]);
     assert_eq!(reruns(&bench), 2, "another function of the name");
 }
+
+#[test]
+fn a_library_that_comes_leaves_the_others_as_they_are() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let counter =
+        "#!lua name=a\nlocal n = 0 server.register_function('count', function() n = n + 1 return n end)";
+    let other = |name: &str, gives: u32| {
+        format!("#!lua name={name}\nserver.register_function('f_{name}', function() return {gives} end)")
+    };
+    text(&mut bench, client, &["FUNCTION", "LOAD", counter]);
+    assert_eq!(text(&mut bench, client, &["FCALL", "count", "0"]), "1");
+    for name in ["0", "b", "c"] {
+        text(&mut bench, client, &["FUNCTION", "LOAD", &other(name, 1)]);
+    }
+    assert_eq!(text(&mut bench, client, &["FCALL", "count", "0"]), "2");
+    text(&mut bench, client, &["FUNCTION", "LOAD", "REPLACE", &other("b", 2)]);
+    text(&mut bench, client, &["FUNCTION", "DELETE", "c"]);
+    text(&mut bench, client, &["FUNCTION", "DELETE", "0"]);
+    assert_eq!(text(&mut bench, client, &["FCALL", "f_b", "0"]), "2");
+    for gone in ["f_0", "f_c"] {
+        assert!(text(&mut bench, client, &["FCALL", gone, "0"]).contains("not found"));
+    }
+    assert_eq!(text(&mut bench, client, &["FCALL", "count", "0"]), "3");
+    text(&mut bench, client, &["FUNCTION", "LOAD", "REPLACE", counter]);
+    assert_eq!(text(&mut bench, client, &["FCALL", "count", "0"]), "1", "what is loaded again begins again");
+    text(&mut bench, client, &["FUNCTION", "FLUSH"]);
+    assert!(text(&mut bench, client, &["FCALL", "count", "0"]).contains("not found"));
+}

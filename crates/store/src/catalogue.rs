@@ -81,6 +81,10 @@ impl Catalogue {
         let entries = lock(self.section(section));
         entries.iter().map(|(name, value)| (name.clone(), Arc::clone(value))).collect()
     }
+    /// Looks at all entries of a section, by name. Nobody changes them meanwhile.
+    pub fn with<R>(&self, section: Section, look: impl FnOnce(&BTreeMap<Box<[u8]>, Arc<[u8]>>) -> R) -> R {
+        look(&lock(self.section(section)))
+    }
     /// The first entries of a section behind a name.
     #[must_use]
     pub fn some_behind(&self, section: Section, name: &[u8], count: usize) -> Vec<Named> {

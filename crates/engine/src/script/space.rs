@@ -78,6 +78,13 @@ const fn identity(insecure: bool) -> Identity {
     }
 }
 
+/// Libraries that a worker has and that are gone, and those that it has not, or not so.
+#[derive(Default)]
+struct Changes {
+    gone: Vec<Box<[u8]>>,
+    new: Vec<(Box<[u8]>, Arc<[u8]>)>,
+}
+
 impl Space {
     /// A state without scripts.
     pub fn new(scripts: &Scripts, insecure: bool) -> Result<Box<Self>, Error> {
@@ -130,38 +137,68 @@ impl Space {
         self.scripts.get(sha).filter(|compiled| !compiled.script.is_gone())
     }
 
-    /// Loads the libraries of the catalogue, if it has changed.
+    /// Loads the libraries of the catalogue that have changed.
     pub(crate) fn look(&mut self, scripts: &Scripts, keyspace: &Keyspace, facts: &Facts) {
         let catalogue = keyspace.catalogue();
         let version = catalogue.version(Section::Functions);
         if self.version == Some(version) {
             return;
         }
-        for (_, function) in self.functions.drain() {
-            self.vm.release(&function.chunk);
-        }
-        self.libraries.clear();
         scripts.forget_straying();
-        for (name_of, code) in catalogue.entries(Section::Functions) {
-            // What does not load any more, by other limits than those it was stored by, has no functions.
-            let functions = self.load(facts, &code).unwrap_or_default();
-            let mut names = Vec::new();
-            for function in functions {
-                let lower: Box<[u8]> = function.name.to_ascii_lowercase().into();
-                names.push(lower.clone());
-                let Registered { name, description, flags, chunk } = function;
-                let function =
-                    Function { name: name.into(), library: name_of.clone(), description, flags, chunk };
-                if let Some(twice) = self.functions.insert(lower, function) {
-                    self.vm.release(&twice.chunk);
-                }
-            }
-            self.libraries.insert(name_of, Library { code, functions: names });
+        // What stays keeps what it has in variables of its own, and the next library costs no more than the first.
+        let Changes { gone, new } = catalogue.with(Section::Functions, |entries| self.changes(entries));
+        gone.iter().for_each(|name| self.unload(name));
+        for (name, code) in new {
+            self.unload(&name);
+            self.take(facts, name, code);
         }
         self.version = Some(version);
         let counts = [self.functions.len(), self.libraries.len()];
         for (to, count) in scripts.function_counts.iter().zip(counts) {
             to.store(count as u64, Relaxed);
+        }
+    }
+    /// What differs between the libraries here and those of the catalogue. Both are in the order of their names.
+    fn changes(&self, entries: &BTreeMap<Box<[u8]>, Arc<[u8]>>) -> Changes {
+        let mut changes = Changes::default();
+        let mut here = self.libraries.iter().peekable();
+        for (name, code) in entries {
+            while let Some((gone, _)) = here.next_if(|(other, _)| *other < name) {
+                changes.gone.push(gone.clone());
+            }
+            let same = here.next_if(|(other, _)| *other == name);
+            if same.is_none_or(|(_, library)| !Arc::ptr_eq(&library.code, code)) {
+                changes.new.push((name.clone(), Arc::clone(code)));
+            }
+        }
+        changes.gone.extend(here.map(|(name, _)| name.clone()));
+        changes
+    }
+    /// Has a library of the catalogue. What does not load any more, by other limits than those it was stored by, has no
+    /// functions.
+    fn take(&mut self, facts: &Facts, name_of: Box<[u8]>, code: Arc<[u8]>) {
+        let functions = self.load(facts, &code).unwrap_or_default();
+        let mut names = Vec::new();
+        for function in functions {
+            let lower: Box<[u8]> = function.name.to_ascii_lowercase().into();
+            names.push(lower.clone());
+            let Registered { name, description, flags, chunk } = function;
+            let function =
+                Function { name: name.into(), library: name_of.clone(), description, flags, chunk };
+            if let Some(twice) = self.functions.insert(lower, function) {
+                self.vm.release(&twice.chunk);
+            }
+        }
+        self.libraries.insert(name_of, Library { code, functions: names });
+    }
+    fn unload(&mut self, name: &[u8]) {
+        let Some(library) = self.libraries.remove(name) else { return };
+        for function in library.functions {
+            if self.functions.get(&function).is_some_and(|known| *known.library == *name)
+                && let Some(function) = self.functions.remove(&function)
+            {
+                self.vm.release(&function.chunk);
+            }
         }
     }
     /// Runs a library's source, and gives what it registers.
