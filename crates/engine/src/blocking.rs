@@ -9,12 +9,13 @@
 //! Waiters of a key are served in the order in which they came; one with keys in other shards sends the whole key to
 //! the second way, so that it is not overtaken.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use weft_protocol::table::{flag, policy};
-use weft_store::waiters::Outcome;
-use weft_store::{Batch, Claim, Guards, Key, Op, Waiter};
+use weft_store::waiters::{Kind, Outcome};
+use weft_store::{Batch, Claim, Guards, Key, Op, ShardGuard, Waiter};
 
 use crate::args::{Args, OwnedArgs};
 use crate::context::{Context, Hold, Local};
@@ -28,7 +29,7 @@ use crate::reply::{Output, ReplySink};
 use crate::runner;
 use crate::session::{Session, client_flag};
 use crate::stats::bump;
-use crate::waits::{Blocked, FAILED, RAN, REFUSED, Ready, Wait};
+use crate::waits::{Blocked, FAILED, RAN, REFUSED, Ready, Wait, kind_of, kinds_for};
 pub use crate::waits::{Empty, End};
 
 /// A timeout argument: seconds, with a fraction, as milliseconds rounded up; 0 waits for ever.
@@ -77,17 +78,22 @@ impl<'b> Context<'_, 'b> {
         let held = args.memory_bytes() + 2 * keys.iter().map(|key| of_name(key)).sum::<usize>();
         self.session.info.connection.check_room(held)?;
         let claim = Claim::default();
-        let mut joined = true;
-        for name in keys {
+        let kind = kind_of(args.args().spec);
+        let mut places: Vec<(Box<[u8]>, u64)> = Vec::with_capacity(keys.len());
+        for &name in keys {
             let key = self.engine.keyspace.key(name);
             let waiter = Waiter { token: self.session.id(), claim: claim.clone() };
             let db = self.db;
-            joined &= self.guard(&key)?.waiters().join(db, name, waiter);
-        }
-        if !joined {
-            // The places that were taken are dropped when they are met: their claim is spent.
-            let _ = claim.take(Outcome::Killed);
-            return Err(Error::new(ErrorCode::Limit, "too many clients are blocked on keys of one shard"));
+            let Some(number) = self.guard(&key)?.waiters().join(db, name, kind, waiter) else {
+                for (name, number) in places {
+                    self.leave_place(&name, (kind, number))?;
+                }
+                return Err(Error::new(
+                    ErrorCode::Limit,
+                    "too many clients are blocked on keys of one shard",
+                ));
+            };
+            places.push((Box::from(name), number));
         }
         let mut shards = Vec::new();
         each_named(&args, |name| shards.push(self.engine.keyspace.shard_of(&self.engine.keyspace.key(name))));
@@ -99,7 +105,8 @@ impl<'b> Context<'_, 'b> {
             shards: shards.into(),
             claim,
             db: self.db,
-            keys: keys.iter().map(|&key| key.into()).collect(),
+            kind,
+            keys: places,
             ends: timeout_ms > 0,
             empty,
             wire: self.session.wire,
@@ -111,6 +118,13 @@ impl<'b> Context<'_, 'b> {
         self.session.info.set_flag(client_flag::BLOCKED, true);
         let deadline_ms = (timeout_ms > 0).then(|| self.now_ms.saturating_add(timeout_ms));
         self.session.wait = Some(Box::new(Wait { deadline_ms, shared }));
+        Ok(())
+    }
+
+    /// Gives a place back that has just been taken.
+    fn leave_place(&mut self, name: &[u8], place: (Kind, u64)) -> Result<(), Error> {
+        let (db, key) = (self.db, self.engine.keyspace.key(name));
+        self.guard(&key)?.waiters().leave(db, name, place);
         Ok(())
     }
 
@@ -194,24 +208,22 @@ fn each_named<'a>(args: &'a OwnedArgs, mut visit: impl FnMut(&'a [u8])) {
 }
 
 /// Serves those who wait for the keys that were written to, under the locks of the writer as far as they go. What is
-/// left stands in `local.ready` and is for [`serve_rest`].
+/// left stands in `local.ready` and is for [`serve_rest`]. Of those who wait it looks at as many as it serves, and at
+/// one more.
 pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, now_ms: u64) {
     let mut rest = std::collections::VecDeque::new();
     while let Some(ready) = local.ready.pop_front() {
         let key = engine.keyspace.key(&ready.key);
-        let waiting = guards.shard(&key).waiters().waiting(ready.db, &ready.key);
-        let mut blocked: Vec<_> =
-            waiting.iter().filter_map(|waiter| engine.waits.get(waiter.token)).collect();
-        if let Some(first) = blocked.first() {
-            let op = &mut Op::untouched(first.db, now_ms, &mut local.effects.recorder);
-            let value = guards.shard(&key).peek(op, &key);
-            blocked.retain(|blocked| blocked.wants(value.as_ref(), ready.arrived));
-        }
-        if !blocked.iter().all(|blocked| blocked.shards.iter().all(|&shard| guards.covers_shard(shard))) {
-            rest.push_back(ready);
-            continue;
-        }
-        for blocked in blocked {
+        let mut numbers = 0..guards.shard(&key).waiters().end();
+        while let Some((number, waiter)) =
+            next_waiter(guards.shard(&key), local, (&ready, &key, now_ms), numbers.clone())
+        {
+            numbers.start = number + 1;
+            let Some(blocked) = engine.waits.get(waiter.token) else { continue };
+            if !blocked.shards.iter().all(|&shard| guards.covers_shard(shard)) {
+                rest.push_back(ready);
+                break;
+            }
             serve(engine, local, guards, &blocked, (&key, ready.arrived, now_ms));
             local.effects.end_group();
         }
@@ -220,12 +232,15 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
 }
 
 /// Serves the others: each with the locks of all its keys. The caller holds none. Ends because every round either
-/// serves a waiter, who is then gone, or takes a key off the list.
+/// serves a waiter, who is then gone, or takes a key off the list; who comes to wait meanwhile has seen what there is.
 pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, now_ms: u64) {
     while let Some(ready) = local.ready.pop_front() {
         let key = engine.keyspace.key(&ready.key);
-        let waiting = batch.lock(&key).waiters().waiting(ready.db, &ready.key);
-        for waiter in waiting {
+        let mut numbers = 0..batch.lock(&key).waiters().end();
+        loop {
+            let next = next_waiter(&mut batch.lock(&key), local, (&ready, &key, now_ms), numbers.clone());
+            let Some((number, waiter)) = next else { break };
+            numbers.start = number + 1;
             let Some(blocked) = engine.waits.get(waiter.token) else { continue };
             let mut keys = Vec::new();
             each_named(&blocked.args, |name| keys.push(engine.keyspace.key(name)));
@@ -234,6 +249,18 @@ pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, 
             local.effects.end_group();
         }
     }
+}
+
+/// The next of those who wait for a key that has use for what stands there now.
+fn next_waiter(
+    shard: &mut ShardGuard<'_>,
+    local: &mut Local,
+    (ready, key, now_ms): (&Ready, &Key<'_>, u64),
+    numbers: Range<u64>,
+) -> Option<(u64, Waiter)> {
+    let mut op = Op::untouched(ready.db, now_ms, &mut local.effects.recorder);
+    let kinds = kinds_for(shard.peek(&mut op, key).as_ref(), ready.arrived);
+    shard.waiters().first(ready.db, &ready.key, kinds, numbers)
 }
 
 /// Runs a blocked request again; if it has found something, sends its reply. A waiter whose claim is gone, or for whom
@@ -249,7 +276,8 @@ fn serve(
         return;
     }
     let mut op = Op::untouched(blocked.db, now_ms, &mut local.effects.recorder);
-    if blocked.wants(guards.shard(key).peek(&mut op, key).as_ref(), arrived) {
+    let kinds = kinds_for(guards.shard(key).peek(&mut op, key).as_ref(), arrived);
+    if kinds & 1 << blocked.kind != 0 {
         answer(engine, local, guards, (blocked, now_ms), |context, args, sink| {
             let handler = context.engine.handler_of(args)?;
             runner::run(context, handler, args, sink)
@@ -368,10 +396,10 @@ fn brings(args: &Args<'_>) -> bool {
 /// they are met, or by [`forget`].
 fn leave(engine: &Engine, guards: &mut Guards<'_>, blocked: &Blocked) {
     engine.waits.part(blocked.info.id).lock().remove(&blocked.info.id);
-    for name in &blocked.keys {
+    for (name, number) in &blocked.keys {
         let key = engine.keyspace.key(name);
         if guards.covers(&key) {
-            guards.shard(&key).waiters().leave(blocked.db, name, &blocked.claim);
+            guards.shard(&key).waiters().leave(blocked.db, name, (blocked.kind, *number));
         }
     }
 }
@@ -379,9 +407,9 @@ fn leave(engine: &Engine, guards: &mut Guards<'_>, blocked: &Blocked) {
 /// Takes a wait out of all queues. The caller holds no lock.
 fn forget(engine: &Engine, batch: &Batch<'_>, blocked: &Blocked) {
     engine.waits.part(blocked.info.id).lock().remove(&blocked.info.id);
-    for name in &blocked.keys {
+    for (name, number) in &blocked.keys {
         let key = engine.keyspace.key(name);
-        batch.lock(&key).waiters().leave(blocked.db, name, &blocked.claim);
+        batch.lock(&key).waiters().leave(blocked.db, name, (blocked.kind, *number));
     }
 }
 
@@ -405,7 +433,12 @@ pub(crate) fn end_own(
         End::Leaving | End::Gone => Outcome::Killed,
     };
     if !wait.shared.claim.take(outcome) {
-        session.wait = (end != End::Gone).then_some(wait);
+        if end == End::Gone {
+            // Nobody will come to give its places back.
+            forget(engine, batch, &wait.shared);
+        } else {
+            session.wait = Some(wait);
+        }
         return false;
     }
     forget(engine, batch, &wait.shared);

@@ -100,6 +100,50 @@ fn a_wait_ends_once() {
     }
 }
 
+/// Of those who wait for one key each gets what it is for, in the order in which they came, whatever others wait for.
+#[test]
+fn who_waits_for_a_list_is_not_in_the_way_of_who_waits_for_a_sorted_set() {
+    let mut bench = Bench::new();
+    let clients: Vec<u32> = (0..5).map(|_| bench.connect(Protocol::Resp3)).collect();
+    let writer = bench.connect(Protocol::Resp3);
+    for (&client, command) in clients.iter().zip([
+        "BLPOP k 0",
+        "BZPOPMIN k 0",
+        "BRPOP k 0",
+        "BZPOPMAX k 0",
+        "XREAD BLOCK 0 STREAMS k $",
+    ]) {
+        assert!(bench.run(client, command).is_empty());
+    }
+    assert_eq!(bench.text(writer, "ZADD k 1 a 2 b 3 c"), "3");
+    assert!(show(&bench.take(clients[1])[0]).starts_with("[k a "));
+    assert!(show(&bench.take(clients[3])[0]).starts_with("[k c "));
+    bench.text(writer, "DEL k");
+    assert_eq!(bench.text(writer, "RPUSH k x y z"), "3");
+    assert_eq!(show(&bench.take(clients[0])[0]), "[k x]");
+    assert_eq!(show(&bench.take(clients[2])[0]), "[k z]");
+    bench.text(writer, "DEL k");
+    assert!(bench.is_waiting(clients[4]));
+    bench.text(writer, "XADD k 1-1 f v");
+    assert!(show(&bench.take(clients[4])[0]).contains("1-1"));
+    assert!(bench.engine.waits.is_empty());
+}
+
+/// Somebody has ended the wait of a client, which goes away before it hears of that.
+#[test]
+fn who_goes_away_unblocked_leaves_no_wait() {
+    let mut bench = Bench::new();
+    let (waiter, other) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let id = bench.session(waiter).id();
+    assert!(bench.run(waiter, "BLPOP k 0").is_empty());
+    bench.execute(other, &[b"CLIENT", b"UNBLOCK", id.to_string().as_bytes()]);
+    bench.disconnect(waiter);
+    assert!(bench.engine.waits.is_empty());
+    let mut worker = bench.engine.keyspace.worker().expect("a place for one more");
+    let key = bench.engine.keyspace.key(b"k");
+    assert!(worker.enter().lock(&key).waiters().is_empty());
+}
+
 #[test]
 fn subscribers_get_messages_behind_their_replies() {
     for protocol in ALL {

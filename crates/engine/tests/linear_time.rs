@@ -5,6 +5,7 @@ mod support;
 
 use rustix::time::{ClockId, clock_gettime};
 use support::Bench;
+use weft_engine::blocking::End;
 use weft_engine::reply::Protocol;
 
 /// Arguments of the small and of the large request; more prefixes nobody may track.
@@ -89,6 +90,60 @@ fn commands_cost_what_they_name() {
             }
         };
         assert!(ratio < RATIO_MAX, "{:?} with {SIZES:?} names: {ratios:?}", wide.before);
+    }
+}
+
+/// Who waits for the same key, few and many.
+const WAITERS: [usize; 2] = [2_000, 16_000];
+
+/// How waits for one key end, all of them.
+#[derive(Clone, Copy, Debug)]
+enum Ended {
+    By(End),
+    /// The clients go away.
+    Gone,
+    /// Each gets an element of one push.
+    ServedTogether,
+    /// Each gets one of its own.
+    Served,
+}
+
+/// Nobody who waits for a key is looked at for the end of another's wait, nor for a value that is not enough for him.
+#[test]
+fn waits_for_one_key_end_without_a_look_at_all_of_them() {
+    let cost = |count: usize, how: Ended| {
+        let mut bench = Bench::new();
+        let writer = bench.connect(Protocol::Resp3);
+        let clients: Vec<u32> = (0..count).map(|_| bench.connect(Protocol::Resp3)).collect();
+        for &client in &clients {
+            bench.execute(client, &[b"BLPOP", b"k", b"100"]);
+        }
+        assert_eq!(bench.engine.waits.len(), count);
+        let push = [vec![&b"RPUSH"[..], b"k"], vec![b"v"; count]].concat();
+        let began_ns = cpu_ns();
+        match how {
+            // The last first: those before it are not in its way.
+            Ended::By(end) => clients.iter().rev().for_each(|&client| bench.give_up(client, end)),
+            Ended::Gone => clients.iter().rev().for_each(|&client| bench.disconnect(client)),
+            Ended::ServedTogether => bench.execute(writer, &push),
+            Ended::Served => (0..count).for_each(|_| bench.execute(writer, &push[..3])),
+        }
+        let ns = cpu_ns() - began_ns;
+        bench.take(writer);
+        let is_served = matches!(how, Ended::Served | Ended::ServedTogether);
+        assert!(bench.engine.waits.is_empty() && bench.text(writer, "LLEN k") == "0", "{how:?}");
+        assert!(!is_served || clients.iter().all(|&client| bench.take(client).len() == 1), "{how:?}");
+        ns as f64
+    };
+    for how in
+        [Ended::By(End::Timeout), Ended::By(End::Cancel), Ended::Gone, Ended::ServedTogether, Ended::Served]
+    {
+        let mut ratios = Vec::new();
+        while ratios.len() < ATTEMPTS && ratios.last().is_none_or(|&ratio| ratio > RATIO_MAX) {
+            let [few, many] = WAITERS.map(|count| cost(count, how));
+            ratios.push(many / few);
+        }
+        assert!(ratios.last().is_some_and(|&ratio| ratio <= RATIO_MAX), "{how:?} of {WAITERS:?}: {ratios:?}");
     }
 }
 

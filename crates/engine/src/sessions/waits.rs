@@ -6,7 +6,8 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
-use weft_protocol::table::policy;
+use weft_protocol::table::{CommandSpec, policy};
+use weft_store::waiters::Kind;
 use weft_store::{Claim, ValueRef};
 
 use crate::args::OwnedArgs;
@@ -88,8 +89,10 @@ pub struct Blocked {
     pub(crate) _held: Held,
     pub(crate) claim: Claim,
     pub(crate) db: u8,
-    /// The keys in whose queues it stands.
-    pub(crate) keys: Vec<Box<[u8]>>,
+    /// What it waits for.
+    pub(crate) kind: Kind,
+    /// The keys in whose queues it stands, and the number of its place in each.
+    pub(crate) keys: Vec<(Box<[u8]>, u64)>,
     /// The shards of all keys that it names, each once.
     pub(crate) shards: Box<[u32]>,
     /// Whether its time will be up some day.
@@ -110,23 +113,39 @@ pub(crate) const FAILED: u8 = 1;
 /// No call: the rights that it began with are gone.
 pub(crate) const REFUSED: u8 = 2;
 
+/// Kinds of waits, by what of a key they have use for: a list is of none to BZPOPMIN, and BLPOP goes on waiting when
+/// its key becomes a string; XREAD asks for what has come.
+const FOR_LIST: Kind = 0;
+const FOR_SORTED_SET: Kind = 1;
+const FOR_STREAM: Kind = 2;
+/// XREADGROUP must hear of any change, since its group may be gone.
+const FOR_ANY: Kind = 3;
+
+/// What waits for a request of this command.
+pub(crate) fn kind_of(spec: &CommandSpec) -> Kind {
+    match spec.group {
+        "list" => FOR_LIST,
+        "sorted-set" => FOR_SORTED_SET,
+        "stream" if spec.policy & policy::HEARS_OF_END == 0 => FOR_STREAM,
+        _ => FOR_ANY,
+    }
+}
+
+/// The kinds to which what a key holds now is of use, as a set of bits.
+pub(crate) fn kinds_for(value: Option<&ValueRef<'_>>, arrived: bool) -> u8 {
+    let for_this = match value.map(ValueRef::type_name) {
+        Some("list") => 1 << FOR_LIST,
+        Some("zset") => 1 << FOR_SORTED_SET,
+        Some("stream") if arrived => 1 << FOR_STREAM,
+        _ => 0,
+    };
+    for_this | 1 << FOR_ANY
+}
+
 impl Blocked {
     /// Whether it must hear of it when its key goes away: the group that it reads with has gone too.
     pub(crate) fn hears_of_end(&self) -> bool {
         self.args.args().spec.policy & policy::HEARS_OF_END != 0
-    }
-
-    /// Whether what a key holds now is of use to it. A list is none to BZPOPMIN, and BLPOP goes on waiting when its key
-    /// becomes a string; XREAD asks for what has come, XREADGROUP must hear of any change, since its group may be gone.
-    pub(crate) fn wants(&self, value: Option<&ValueRef<'_>>, arrived: bool) -> bool {
-        let spec = self.args.args().spec;
-        let type_name = value.map(ValueRef::type_name);
-        match spec.group {
-            "list" => type_name == Some("list"),
-            "sorted-set" => type_name == Some("zset"),
-            "stream" => arrived && type_name == Some("stream") || self.hears_of_end(),
-            _ => true,
-        }
     }
 }
 
@@ -164,7 +183,7 @@ impl Waits {
         for part in &self.0 {
             for blocked in part.lock().values() {
                 figures.with_end += usize::from(blocked.ends);
-                for key in &blocked.keys {
+                for (key, _) in &blocked.keys {
                     keys.insert((blocked.db, key.clone()));
                     if blocked.hears_of_end() {
                         hear_of_end.insert((blocked.db, key.clone()));
