@@ -197,3 +197,34 @@ fn help_and_kinds() {
         assert!(words == 1 || directive.kind.takes_many() || matches!(directive.kind, Kind::Text(_)));
     }
 }
+
+/// What TLS is served with is read anew, by SIGHUP, while somebody sets it: what was set last is in force in the end.
+#[test]
+fn what_is_read_anew_is_not_older_than_what_is_set() {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::{Arc, Mutex};
+
+    let engine = support::engine().0;
+    let in_force = Arc::new(Mutex::new(Vec::new()));
+    let (begun, has_begun): (Sender<()>, Receiver<()>) = channel();
+    let (go_on, may_go_on): (Sender<()>, Receiver<()>) = channel();
+    let (seen, may_go_on) = (Arc::clone(&in_force), Mutex::new(may_go_on));
+    engine.config.set_tls_hook(Box::new(move |values| {
+        let asked_for = values.get("tls-auth-clients").str().into_owned();
+        let _ = begun.send(());
+        let _ = may_go_on.lock().expect("nobody has panicked").recv();
+        seen.lock().expect("nobody has panicked").push(asked_for);
+        Ok(())
+    }));
+    std::thread::scope(|scope| {
+        let anew = scope.spawn(|| engine.config.follow_tls_again());
+        has_begun.recv().expect("it follows");
+        let set = scope.spawn(|| engine.set_config(&[(b"tls-auth-clients", b"optional")], false));
+        // Both may go on; the one that sets has to wait for the other.
+        (0..2).for_each(|_| go_on.send(()).expect("it waits"));
+        anew.join().expect("it ends").expect("it can be followed");
+        set.join().expect("it ends").expect("it can be set");
+    });
+    let last = in_force.lock().expect("nobody has panicked").last().cloned();
+    assert_eq!(last.as_deref(), Some("optional"));
+}

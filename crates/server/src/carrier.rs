@@ -7,8 +7,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use weft_engine::Engine;
@@ -22,6 +23,9 @@ use weft_store::Worker;
 const LINE_BYTES_MAX: u64 = 1024;
 /// Targets that are sent to at once: threads, and places in the keyspace.
 pub(crate) const TARGETS_MAX: usize = 16;
+
+/// Names that are looked up at once, those counted whose time is over: threads.
+const LOOKUPS_MAX: usize = 2 * TARGETS_MAX;
 
 /// A server that keys go to.
 type Target = (String, u16);
@@ -173,9 +177,46 @@ fn ask(stream: &mut BufReader<Stream<'_>>, words: &[Vec<u8>]) -> io::Result<Opti
     answer(stream)
 }
 
+/// Names that are looked up, or whose server does not answer.
+static LOOKUPS: AtomicUsize = AtomicUsize::new(0);
+
+fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    Ok((host, port).to_socket_addrs()?.collect())
+}
+
+/// The addresses of a target, within a time: the system's resolver takes as long as it likes, and cannot be told to
+/// end. So it has a thread, which is left behind when the time is over.
+fn addresses(
+    host: &str,
+    port: u16,
+    time: Duration,
+    look_up: impl FnOnce(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + 'static,
+) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, port)]);
+    }
+    if LOOKUPS.fetch_add(1, Relaxed) >= LOOKUPS_MAX {
+        LOOKUPS.fetch_sub(1, Relaxed);
+        return Err(io::Error::other("too many names are being looked up"));
+    }
+    let (give, take) = mpsc::channel();
+    let host = host.to_owned();
+    let lookup = move || {
+        let found = look_up(&host, port);
+        LOOKUPS.fetch_sub(1, Relaxed);
+        // Nobody waits for it any more where the time is over.
+        let _ = give.send(found);
+    };
+    if let Err(error) = std::thread::Builder::new().name("weft-resolve".into()).spawn(lookup) {
+        LOOKUPS.fetch_sub(1, Relaxed);
+        return Err(error);
+    }
+    take.recv_timeout(time).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+}
+
 fn connect(cargo: &Cargo) -> io::Result<Stream<'_>> {
     let mut error = io::ErrorKind::NotFound.into();
-    for address in (cargo.host.as_str(), cargo.port).to_socket_addrs()? {
+    for address in addresses(&cargo.host, cargo.port, left(cargo)?, look_up)? {
         match TcpStream::connect_timeout(&address, left(cargo)?) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
@@ -215,5 +256,43 @@ fn answer(stream: &mut BufReader<Stream<'_>>) -> io::Result<Option<String>> {
         [b'-', text @ ..] => Ok(Some(String::from_utf8_lossy(text).into_owned())),
         [b'+', ..] => Ok(None),
         _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A time that only a hang reaches.
+    const PATIENCE: Duration = Duration::from_secs(120);
+
+    #[test]
+    fn a_name_that_is_never_found_takes_no_longer_than_there_is_time() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 7));
+        assert_eq!(
+            addresses("127.0.0.1", 7, Duration::ZERO, |_, _| unreachable!()).ok(),
+            Some(vec![address])
+        );
+        assert_eq!(addresses("here", 7, PATIENCE, move |_, _| Ok(vec![address])).ok(), Some(vec![address]));
+        let ends: Vec<_> = (0..LOOKUPS_MAX)
+            .map(|_| {
+                let (end, wait) = mpsc::channel::<()>();
+                let never = move |_: &str, _| {
+                    let _ = wait.recv();
+                    Err(io::ErrorKind::NotFound.into())
+                };
+                let error = addresses("nowhere", 7, Duration::ZERO, never).expect_err("the time is over");
+                assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+                end
+            })
+            .collect();
+        let error =
+            addresses("here", 7, PATIENCE, |_, _| Ok(Vec::new())).expect_err("too many are left behind");
+        assert_eq!(error.kind(), io::ErrorKind::Other);
+        assert!(
+            addresses("::1", 7, Duration::ZERO, |_, _| unreachable!()).is_ok(),
+            "an address needs no look-up"
+        );
+        drop(ends);
     }
 }

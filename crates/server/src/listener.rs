@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -140,8 +140,14 @@ impl Listener {
 
     /// Listens on a path; a socket that nobody answers on is replaced.
     pub(crate) fn unix(path: &Path, mode: Option<u32>, backlog: i32) -> io::Result<Self> {
-        if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
-            fs::remove_file(path)?;
+        if let Ok(there) = fs::symlink_metadata(path) {
+            if !there.file_type().is_socket() {
+                let why = "there is something that is no socket";
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+            }
+            if std::os::unix::net::UnixStream::connect(path).is_err() {
+                fs::remove_file(path)?;
+            }
         }
         let fd = bound_unix(path, mode)?;
         rustix::net::listen(&fd, backlog)?;
@@ -418,6 +424,20 @@ mod tests {
         rustix::net::listen(&fd, 1).expect("it can listen");
         UnixStream::connect(&path).expect("now somebody does");
         drop(Listener::Unix(fd, path.clone()));
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_no_socket_stays() {
+        let path = std::env::temp_dir().join(format!("weft-listener-{}.txt", std::process::id()));
+        fs::write(&path, "data").expect("it can be written");
+        let refused = Listener::unix(&path, None, 1).err().expect("it is not its to take");
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).expect("it is there"), b"data");
+        fs::remove_file(&path).expect("it is there");
+        // A socket on which nobody answers any more is replaced.
+        drop(bound_unix(&path, None).expect("the path is free"));
+        drop(Listener::unix(&path, None, 1).expect("it is replaced"));
         assert!(!path.exists());
     }
 

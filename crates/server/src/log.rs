@@ -3,6 +3,7 @@
 //! Lines are written one `write` each, so that lines of several threads do not mix; the log is for what happens rarely,
 //! and nothing on the way of a command writes to it.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -234,7 +235,7 @@ fn written(format: Format, timestamp: Timestamp, level: Level, now_ms: u64, mess
     match format {
         Format::Legacy => {
             // A message of several lines stays several lines, as in Redis.
-            format!("{pid}:M {time} {sign} {message}\n")
+            format!("{pid}:M {time} {sign} {}\n", harmless(message))
         }
         Format::Logfmt => format!(
             "pid={pid} role=primary timestamp=\"{time}\" level={name} message=\"{}\"\n",
@@ -245,6 +246,29 @@ fn written(format: Format, timestamp: Timestamp, level: Level, now_ms: u64, mess
             escaped(message)
         ),
     }
+}
+
+/// Whether a letter does something to a terminal, or ends a line for some readers: C0, C1, and the separators of
+/// Unicode.
+const fn is_harmful(letter: char) -> bool {
+    matches!(letter, '\0'..='\x1F' | '\x7F'..='\u{9F}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Text that a client may have chosen, as a log may show it; the ends of lines and tabs stay.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let is_bad = |letter: char| is_harmful(letter) && letter != '\n' && letter != '\t';
+    if !text.contains(is_bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if is_bad(letter) {
+            let _ = write!(safe, "\\u{:04x}", letter as u32);
+        } else {
+            safe.push(letter);
+        }
+    }
+    Cow::Owned(safe)
 }
 
 /// Text between quotes, as JSON has it; logfmt reads the same.
@@ -259,7 +283,7 @@ fn escaped(text: &str) -> String {
             '\n' => escaped.push_str("\\n"),
             '\r' => escaped.push_str("\\r"),
             '\t' => escaped.push_str("\\t"),
-            letter if letter < ' ' => {
+            letter if is_harmful(letter) => {
                 let _ = write!(escaped, "\\u{:04x}", letter as u32);
             }
             letter => escaped.push(letter),
@@ -310,6 +334,17 @@ mod tests {
                  \"message\":\"a \\\"b\\\"\\n\"}}\n"
             )
         );
+    }
+
+    #[test]
+    fn what_clients_chose_does_nothing_to_a_terminal_and_ends_no_line() {
+        let line = |format| {
+            written(format, Timestamp::Milliseconds, Level::Warning, 7, "a\u{9b}31m\u{85}\x1b\u{2028}é")
+        };
+        let shown = "a\\u009b31m\\u0085\\u001b\\u2028é";
+        for format in [Format::Legacy, Format::Logfmt, Format::Json] {
+            assert!(line(format).contains(shown), "{}", line(format));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
@@ -105,7 +106,7 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
     greet(&server, gateway.as_ref(), threads, !options.values.get("requirepass").text.is_empty());
     let result = server.run(persistence, signals, move || {
         supervisor::tell(State::Reloading);
-        reload(engine, &shared);
+        reload(engine);
         supervisor::tell(State::Ready);
     });
     let keys: usize = (0..options.databases).map(|db| engine.keyspace.len(db as u8)).sum();
@@ -122,12 +123,13 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
 
 /// Reads anew what may have changed in files: what TLS is served with, and users, as ACL LOAD does. The log goes to a
 /// file of its name, though that was moved away.
-fn reload(engine: &Engine, shared: &Shared) {
+fn reload(engine: &Engine) {
     if let Some(Err(why)) = log::current().map(Log::open_again) {
         warning!("the log goes to where it went: its file cannot be opened again: {why}");
     }
     notice!("SIGHUP: certificates, keys, authorities and the ACL file are read anew");
-    if let Err(why) = shared.tls.follow(engine, &engine.config.values()) {
+    // As CONFIG SET does it, and one behind the other: what was set last is in force.
+    if let Err(why) = engine.config.follow_tls_again() {
         warning!("TLS stays as it is: {why}");
     }
     let has_file = engine.acl.file.lock().is_some();
@@ -158,7 +160,7 @@ pub fn check(options: &Options) -> io::Result<Vec<String>> {
 /// Addresses that somebody listens on. One that cannot be bound otherwise is an error.
 fn taken(listen: &Listen) -> io::Result<Vec<String>> {
     let mut taken = Vec::new();
-    for address in listen.tcp.iter().chain(&listen.tls) {
+    for address in listen.tcp.iter().chain(&listen.tls).chain(&listen.http) {
         match Server::bind(*address) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -170,6 +172,10 @@ fn taken(listen: &Listen) -> io::Result<Vec<String>> {
         }
     }
     if let Some((path, _)) = &listen.unix {
+        if fs::symlink_metadata(path).is_ok_and(|there| !there.file_type().is_socket()) {
+            let why = format!("unixsocket {}: there is something that is no socket", path.display());
+            return Err(io::Error::other(why));
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             let why = format!("unixsocket {}: there is no folder {}", path.display(), folder.display());
@@ -325,7 +331,8 @@ fn greet(server: &Server<'_>, gateway: Option<&Gateway>, threads: u16, password:
         );
     }
     for name in server.names() {
-        notice!("Listening on {name} for RESP2, RESP3, RESPB and HTTP");
+        let spoken = if name.ends_with("(HTTP)") { "HTTP" } else { "RESP2, RESP3, RESPB and HTTP" };
+        notice!("Listening on {name} for {spoken}");
     }
     if let Some(port) = server.names().iter().find_map(|name| name.parse::<SocketAddr>().ok()) {
         let login = if password { " --askpass" } else { "" };
@@ -335,4 +342,30 @@ fn greet(server: &Server<'_>, gateway: Option<&Gateway>, threads: u16, password:
 
 fn with_context(error: &io::Error, what: &str) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_check_looks_at_every_address() {
+        let there = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let address = vec![there.local_addr().expect("it has one")];
+        let none = || Listen { tcp: vec![], tls: vec![], http: vec![], unix: None, backlog: 1, threads: 1 };
+        for listen in [
+            Listen { tcp: address.clone(), ..none() },
+            Listen { tls: address.clone(), ..none() },
+            Listen { http: address.clone(), ..none() },
+        ] {
+            assert_eq!(taken(&listen).expect("it is no error").len(), 1);
+        }
+        let file = std::env::temp_dir().join(format!("weft-start-{}.txt", std::process::id()));
+        fs::write(&file, "data").expect("it can be written");
+        let why = taken(&Listen { unix: Some((file.clone(), None)), ..none() }).expect_err("it is no socket");
+        assert!(why.to_string().contains("no socket"), "{why}");
+        fs::remove_file(&file).expect("it is there");
+    }
 }

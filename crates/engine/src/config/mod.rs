@@ -193,6 +193,16 @@ impl Config {
         Ok(())
     }
 
+    /// Does once more what follows from those that the server takes together: files that they name may have changed. As
+    /// long as it takes no other values come into force.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub fn follow_tls_again(&self) -> Result<(), Refusal> {
+        let values = self.values.lock();
+        self.tls_hook.get().map_or(Ok(()), |hook| hook(&values))
+    }
+
     /// Does what follows from those that the server takes together, if one of them changes.
     fn follow_tls(&self, values: &Values, wanted: &[(usize, Value)]) -> Result<(), SetError> {
         let first = wanted.iter().find(|(at, _)| matches!(DIRECTIVES[*at].actor, Actor::Tls));
