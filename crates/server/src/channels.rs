@@ -116,6 +116,9 @@ pub(crate) struct Channel {
     pub(crate) flow: Option<Box<Flow>>,
 }
 
+/// What a number takes that is kept until the client's CLOSE.
+const CLOSING_BYTES: usize = 8;
+
 /// Neighbouring requests of one channel.
 #[derive(Clone, Copy)]
 struct Run {
@@ -130,8 +133,6 @@ enum Place {
     Open(Box<Channel>),
     /// The server ends it: nothing of it runs any more, and CLOSE comes behind what it is still owed.
     Ending(Box<Ending>),
-    /// The server has sent CLOSE and waits for the client's.
-    Closing,
 }
 
 /// A control frame that waits for the requests before it to run.
@@ -167,12 +168,16 @@ pub(crate) struct Channels {
     held_back_by: Option<u16>,
     /// Channels that wait for their user.
     heirs: Heirs,
-    /// Numbers in state *closing*.
-    closing: u32,
+    /// Numbers of which the server has sent CLOSE, and waits for the client's.
+    closing: BTreeSet<u16>,
+    /// How many the server ends and has not sent CLOSE of.
+    ending: usize,
     /// Channels that end, alone or with the connection, and whose last reply somebody else is writing.
     owed: BTreeSet<u16>,
     /// GOAWAY has been sent: no CLOSE any more.
     is_leaving: bool,
+    /// The page of channels that is to give up next what it waits for.
+    gives_up: Option<usize>,
     /// Channels with frames that could be sent if there were room, in turn.
     turns: Turns,
     /// Channels whose first waiting frame may not be sent yet.
@@ -215,9 +220,11 @@ impl Channels {
             held_bytes: 0,
             held_back_by: None,
             heirs: Heirs::default(),
-            closing: 0,
+            closing: BTreeSet::new(),
+            ending: 0,
             owed: BTreeSet::new(),
             is_leaving: false,
+            gives_up: None,
             turns: Turns::default(),
             waiting_for_safe: BTreeSet::new(),
             queued_bytes: 0,
@@ -264,21 +271,25 @@ impl Channels {
         let open = |(number, place)| match place {
             Place::Open(channel) => Some((number, channel.client)),
             Place::Ending(ending) => Some((number, ending.client?)),
-            Place::Closing => None,
         };
         Some(self.table.take_page()?.filter_map(open))
     }
     /// Whether a client of a page of channels waits or is subscribed; nothing behind the last page.
     pub(crate) fn is_page_busy(&self, page: usize) -> Option<bool> {
-        let busy = |place: &Place| match place {
+        let busy = |(_, place): (u16, &Place)| match place {
             Place::Open(open) => open.client.is_busy(),
-            Place::Ending(_) | Place::Closing => false,
+            Place::Ending(_) => false,
         };
         Some(self.table.page(page)?.any(busy))
     }
     /// Channels that may be open now.
     fn channels_max(&self) -> u32 {
         if self.authenticated { self.limits.channels } else { self.limits.unauthenticated_channels }
+    }
+
+    /// Memory of its numbers: before anybody has authenticated it counts with what was received.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.table.memory_bytes() + self.closing.len() * CLOSING_BYTES
     }
 
     /// Some channel has authenticated: the lower limits end.
@@ -387,7 +398,12 @@ impl Channels {
                     self.end_run(run.replace(Run { channel, db, requests: 1 }));
                     db
                 }
-                (_, Some(Place::Ending(_) | Place::Closing)) => {
+                (_, Some(Place::Ending(_))) => {
+                    requests.drop_open();
+                    self.pass(len, bytes, at);
+                    continue;
+                }
+                (_, None) if self.closing.contains(&channel) => {
                     requests.drop_open();
                     self.pass(len, bytes, at);
                     continue;
@@ -436,7 +452,8 @@ impl Channels {
             Control::Cancel { sequence } => Pending::Cancel(channel, sequence),
             Control::Window { more } => match self.table.get(channel) {
                 Some(Place::Open(_)) => Pending::Window(channel, more),
-                Some(Place::Ending(_) | Place::Closing) => return None,
+                Some(Place::Ending(_)) => return None,
+                None if self.closing.contains(&channel) => return None,
                 None if self.open >= self.channels_max() => Pending::TooMany(channel),
                 None => {
                     self.pending = Some(Pending::Open(channel));

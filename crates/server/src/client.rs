@@ -7,7 +7,7 @@ use weft_engine::Postponed;
 use weft_engine::requests::What;
 use weft_engine::session::Session;
 
-use crate::timers::Alarm;
+use crate::timers::{About, Alarm, Timer, Timers};
 
 /// A logical client: a RESP connection has one, a RESPB connection one for each channel.
 pub(crate) struct Client {
@@ -42,6 +42,12 @@ impl HeldRequest {
 impl Client {
     pub(crate) fn new(session: Session) -> Self {
         Self { session, alarm: Alarm::default(), held: None }
+    }
+
+    /// Asks for the time at which it is looked at, in place of any before; 0 for none.
+    pub(crate) fn set_alarm(&mut self, timers: &mut Timers, (connection, channel): (u32, u16), at_ms: u64) {
+        let (about, client) = (About::Client(channel), self.session.id());
+        timers.set(&mut self.alarm, Timer { at_ms, connection, about, client });
     }
 
     /// Keeps a request: no other one of the client runs before it. Gives the memory that it takes.

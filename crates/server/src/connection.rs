@@ -26,6 +26,7 @@ use crate::client::Client;
 use crate::http::{Bench, Http};
 use crate::limits::{SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
 use crate::poll::{borrowed, receive, receive_behind};
+use crate::shared::Counted;
 use crate::timers::Alarm;
 use crate::tls::{FIRST_BYTE, Opened, Transport};
 
@@ -107,8 +108,11 @@ pub(crate) struct Connection {
     /// Arguments of the request that is not whole.
     pub(crate) partial: Vec<Slot>,
     pub(crate) source: Source,
-    /// What it counts for among the input of all that have not authenticated, and by when it must have.
-    pub(crate) counted_bytes: usize,
+    /// What it counts for among all that have not authenticated.
+    pub(crate) counted: Counted,
+    /// By when it must have authenticated; 0 where it need not, or has.
+    pub(crate) authenticate_by_ms: u64,
+    /// By when it must have done what it is waited for.
     pub(crate) alarm: Alarm,
     /// Input is taken from it.
     pub(crate) reading: bool,
@@ -142,6 +146,8 @@ pub(crate) enum Stop {
     Incomplete,
     /// The batch is full.
     Full,
+    /// The batch is full for a page: it is sent before anything else is asked for.
+    Page,
     /// The last request must run before anything behind it is decoded.
     Barrier,
     /// A control frame was met; it is applied when the requests before it have run.
@@ -199,7 +205,8 @@ impl Connection {
             pending_at: 0,
             partial: Vec::new(),
             source: Source::Arena,
-            counted_bytes: 0,
+            counted: Counted::default(),
+            authenticate_by_ms: 0,
             alarm: Alarm::default(),
             reading: true,
             unread: false,
@@ -232,6 +239,27 @@ impl Connection {
             Transport::Tls(tls) => tls.input_bytes(),
         };
         self.pending.capacity() + self.partial.capacity() * size_of::<Slot>() + sealed
+    }
+
+    /// What it counts for, as one that has not authenticated: beside its input what is kept of it otherwise.
+    pub(crate) fn unauthenticated(&self) -> Counted {
+        let kept = self.input_bytes()
+            + match &self.peer {
+                Peer::Resp(_) => 0,
+                Peer::Respb(channels) => channels.table_bytes(),
+                Peer::Http(http) => http.kept_bytes(),
+            };
+        match &self.transport {
+            Transport::Tls(tls) if !tls.is_established() => Counted { kept: 0, handshake: kept },
+            _ => Counted { kept, handshake: 0 },
+        }
+    }
+    /// What of its output are pages that lie in memory once for all.
+    pub(crate) fn fixed_bytes(&self) -> usize {
+        match &self.peer {
+            Peer::Http(http) if !http.client.session.authenticated => self.output.pinned_bytes,
+            _ => 0,
+        }
     }
 
     /// Bytes that TLS has encrypted and not sent.

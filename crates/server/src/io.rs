@@ -49,6 +49,9 @@ pub(crate) struct Io {
     pub(crate) dead: VecDeque<u32>,
     /// Channels of connections that have been taken away, whose sessions are taken down some in each tick.
     pub(crate) leaving: VecDeque<(u32, Box<Channels>)>,
+    /// Connections that go away and whose channels have yet to give up what they wait for, some in each tick. A place
+    /// may stand there that has a new owner.
+    pub(crate) giving_up: VecDeque<u32>,
     pub(crate) aftermath: VecDeque<Aftermath>,
     /// What goes on in the next tick, since this one has resumed as many as it may; and how many it still may.
     pub(crate) later: VecDeque<Aftermath>,
@@ -76,6 +79,7 @@ impl Io {
             passing: VecDeque::new(),
             dead: VecDeque::new(),
             leaving: VecDeque::new(),
+            giving_up: VecDeque::new(),
             aftermath: VecDeque::new(),
             later: VecDeque::new(),
             turns: VecDeque::new(),
@@ -125,9 +129,7 @@ impl Io {
     pub(crate) fn set_alarm(&mut self, index: u32, channel: u16, at_ms: u64) {
         let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };
         let Some(client) = connection.peer.client(channel) else { return };
-        let timer =
-            Timer { at_ms, connection: index, about: About::Client(channel), client: client.session.id() };
-        self.timers.set(&mut client.alarm, timer);
+        client.set_alarm(&mut self.timers, (index, channel), at_ms);
     }
     /// Asks for the time by which a connection must have done what it is waited for: its handshake, its authentication,
     /// the rest of a request, its end; 0 for none.

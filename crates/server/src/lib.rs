@@ -34,7 +34,7 @@
 //! | `clock` | how long something took, by the wall and on a CPU |
 //! | `huge` | full memory into huge pages |
 //! | `carrier` | sending the keys of MIGRATE |
-//! | `limits`, `shared` | every named limit; what all workers count together |
+//! | `limits`, `shared` | limits of connections and of a tick; what all workers count together |
 
 #![deny(unsafe_code)]
 

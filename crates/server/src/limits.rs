@@ -19,7 +19,8 @@ pub(crate) const UNAUTHENTICATED: Limits = Limits {
 };
 /// One frame of such a client, or one request of RESP.
 pub(crate) const UNAUTHENTICATED_FRAME_BYTES_MAX: u32 = 16 << 10;
-/// Input that all such clients together have sent and that is not decoded: what more of them bring closes them.
+/// What is kept for all such clients together, input that is not decoded and what they have opened: who brings more is
+/// closed. Handshakes have as much for themselves.
 pub(crate) const UNAUTHENTICATED_INPUT_BYTES_MAX: usize = 64 << 20;
 /// Output buffers that a worker keeps for reuse, and the size up to which one is worth keeping.
 pub(crate) const SPARE_OUTPUTS_MAX: usize = 64;
@@ -47,7 +48,7 @@ pub(crate) const FRAGMENT_BYTES: usize = weft_protocol::respb::frame::FRAGMENT_B
 pub(crate) const CONTROLS_PER_TICK_MAX: u32 = 256;
 /// Channels that were refused, or closed by the server, and whose CLOSE the client has not answered: a connection that
 /// is refused one more goes away. Who has many closed at once, by a kill, has time to answer.
-pub(crate) const REFUSED_CHANNELS_MAX: u32 = 1024;
+pub(crate) const REFUSED_CHANNELS_MAX: usize = 1024;
 /// How long a client that is to go may take nothing of what it is owed; then nobody waits for it. Whoever reads less
 /// than a kilobyte a second is waited for no longer.
 pub(crate) const FAREWELL_MS: u64 = 10_000;
@@ -65,6 +66,18 @@ pub(crate) const BURIED_PER_TICK_MAX: usize = 16;
 /// Requests that waits and pauses have held which a tick runs: whoever ends many of them, or has sent many behind one,
 /// holds nobody else up for longer than these.
 pub(crate) const RESUMED_PER_TICK_MAX: usize = 256;
+/// Times that have come which a tick sees to, and messages of others: whatever ends in one moment, others do not wait
+/// for all of it. Each costs a few microseconds.
+pub(crate) const TIMERS_PER_TICK_MAX: usize = 256;
+pub(crate) const MESSAGES_PER_TICK_MAX: usize = 512;
+/// What a tick spends on channels of connections that go away: one for each whose wait is given up, and for each page
+/// of them [`GIVEN_UP_PAGE_COST`].
+pub(crate) const GIVEN_UP_PER_TICK_MAX: usize = 512;
+pub(crate) const GIVEN_UP_PAGE_COST: usize = 16;
+/// Pages of HTTP, console and documents, that one connection is sent in a tick.
+pub(crate) const PAGES_PER_TICK_MAX: u32 = 4;
+/// Bytes that a worker compresses in a tick before other answers go as they are: a byte costs 4 ns.
+pub(crate) const ZIPPED_PER_TICK_BYTES_MAX: usize = 1 << 20;
 /// Sessions of connections that have ended which are taken down in a tick. A page of channels may go beyond it.
 pub(crate) const LEAVING_PER_TICK_MAX: usize = 256;
 /// Connections, or pages of channels, that one tick of a sweep looks at.

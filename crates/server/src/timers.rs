@@ -21,7 +21,7 @@ pub(crate) struct Timer {
     pub(crate) at_ms: u64,
     pub(crate) connection: u32,
     pub(crate) about: About,
-    /// The client it is for: the place may have a new owner while the old one is taken down.
+    /// The client it is for: the place may have a new owner while the old one is taken down, whom it does not concern.
     pub(crate) client: u64,
 }
 
@@ -31,7 +31,10 @@ pub(crate) struct Alarm(u64);
 
 /// All times.
 #[derive(Debug, Default)]
-pub(crate) struct Timers(BTreeSet<Timer>);
+pub(crate) struct Timers {
+    of_clients: BTreeSet<Timer>,
+    of_connections: BTreeSet<Timer>,
+}
 
 impl Timers {
     /// Asks for `timer.at_ms`, in place of what was asked for before; for nothing where that is 0.
@@ -39,23 +42,31 @@ impl Timers {
         if alarm.0 == timer.at_ms {
             return;
         }
+        let all = match timer.about {
+            About::Client(_) => &mut self.of_clients,
+            About::Connection => &mut self.of_connections,
+        };
         if alarm.0 != 0 {
-            self.0.remove(&Timer { at_ms: alarm.0, ..timer });
+            all.remove(&Timer { at_ms: alarm.0, ..timer });
         }
         if timer.at_ms != 0 {
-            self.0.insert(timer);
+            all.insert(timer);
         }
         alarm.0 = timer.at_ms;
     }
 
     /// When the next time comes.
     pub(crate) fn next_ms(&self) -> Option<u64> {
-        self.0.first().map(|timer| timer.at_ms)
+        let firsts = [self.of_clients.first(), self.of_connections.first()];
+        firsts.into_iter().flatten().map(|timer| timer.at_ms).min()
     }
-    /// Takes a time that has come. Its owner is to [forget](Alarm::forget) it.
-    pub(crate) fn take_due(&mut self, now_ms: u64) -> Option<Timer> {
-        self.next_ms().filter(|&at_ms| at_ms <= now_ms)?;
-        self.0.pop_first()
+    /// Takes a time of a connection that has come, or also of a client. Its owner is to [forget](Alarm::forget) it.
+    pub(crate) fn take_due(&mut self, now_ms: u64, of_clients_too: bool) -> Option<Timer> {
+        let is_due = |timer: Option<&Timer>| timer.is_some_and(|timer| timer.at_ms <= now_ms);
+        if is_due(self.of_connections.first()) {
+            return self.of_connections.pop_first();
+        }
+        if of_clients_too && is_due(self.of_clients.first()) { self.of_clients.pop_first() } else { None }
     }
 }
 
@@ -63,9 +74,6 @@ impl Alarm {
     /// When it rings; 0 for never.
     pub(crate) const fn at_ms(&self) -> u64 {
         self.0
-    }
-    pub(crate) const fn is_set(&self) -> bool {
-        self.0 != 0
     }
     /// It has rung.
     pub(crate) fn forget(&mut self) {
@@ -89,14 +97,15 @@ mod tests {
             for (client, alarm) in (0..).zip(&mut alarms) {
                 timers.set(alarm, timer(round * 1000 + client % 7, client));
             }
-            assert_eq!(timers.0.len(), alarms.len());
+            assert_eq!(timers.of_clients.len(), alarms.len());
         }
         for (client, alarm) in (0..).zip(&mut alarms).skip(1) {
             timers.set(alarm, timer(0, client));
         }
         assert_eq!(timers.next_ms(), Some(3000));
-        assert_eq!(timers.take_due(2999), None);
-        assert_eq!(timers.take_due(3000), Some(timer(3000, 0)));
-        assert!(timers.0.is_empty());
+        assert_eq!(timers.take_due(2999, true), None);
+        assert_eq!(timers.take_due(3000, false), None, "of a client");
+        assert_eq!(timers.take_due(3000, true), Some(timer(3000, 0)));
+        assert!(timers.of_clients.is_empty());
     }
 }

@@ -9,7 +9,7 @@ mod helpers;
 mod setup;
 
 use std::io::{self, IoSlice, Read, Write};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use rustix::io::Errno;
 use rustls::server::ServerConnection;
@@ -102,6 +102,8 @@ pub(crate) struct Tls {
     failed: bool,
     /// It has been said that nothing more follows.
     ended: bool,
+    /// Gone with the connection: what is still to be done for it need not be.
+    alive: Arc<()>,
 }
 
 /// What a receive has brought.
@@ -129,7 +131,17 @@ impl Tls {
             established: false,
             failed: false,
             ended: false,
+            alive: Arc::new(()),
         }))
+    }
+    /// Whereby others see whether it is there.
+    pub(crate) fn sign_of_life(&self) -> Weak<()> {
+        Arc::downgrade(&self.alive)
+    }
+    /// Its state before anything has come.
+    #[cfg(test)]
+    pub(crate) fn state_of_new(&mut self) -> Box<ServerConnection> {
+        self.state.take().expect("it is there")
     }
 
     /// Whether a helper has its state: nothing can be read or written.

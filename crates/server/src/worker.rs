@@ -30,6 +30,7 @@ mod upkeep;
 mod upstream;
 mod watchers;
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,8 +45,8 @@ use crate::clock::{cpu_ns, micros};
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::{
-    ARRIVALS_PER_TICK_MAX, HTTP_UNSENT_BYTES_MAX, OWN_OUTPUT_BYTES_MAX, PASSING_PER_TICK_MAX,
-    RESUMED_PER_TICK_MAX, SWEEP_MS,
+    ARRIVALS_PER_TICK_MAX, GIVEN_UP_PER_TICK_MAX, HTTP_UNSENT_BYTES_MAX, OWN_OUTPUT_BYTES_MAX,
+    PASSING_PER_TICK_MAX, RESUMED_PER_TICK_MAX, SWEEP_MS,
 };
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::poll::{Poll, Ready, Waker, borrowed};
@@ -62,14 +63,16 @@ pub(crate) struct Worker<'e> {
     io: Io,
     poll: Poll,
     inbox: Arc<Inbox>,
-    messages: Vec<Message>,
+    /// Messages that have not been applied, and memory for those that come.
+    messages: VecDeque<Message>,
+    arrived: Vec<Message>,
     /// What the last look at the sockets has brought.
     ready: Vec<Ready>,
     /// A connection's input is being decoded.
     is_feeding: bool,
     /// A look has brought something, and there was no tick since.
     has_news: bool,
-    /// The inbox has had more than one tick takes.
+    /// There was more of something than one tick takes: arrivals, messages, times.
     is_behind: bool,
     now_ms: u64,
     /// The time of this tick on a clock that is never set, from when the server began.
@@ -111,7 +114,8 @@ impl<'e> Worker<'e> {
             io: Io::new(),
             poll,
             inbox,
-            messages: Vec::new(),
+            messages: VecDeque::new(),
+            arrived: Vec::new(),
             ready: Vec::new(),
             is_feeding: false,
             has_news: false,
@@ -151,9 +155,7 @@ impl<'e> Worker<'e> {
         self.go_on_with_script();
         self.take_messages();
         self.begin_upstream();
-        if !self.engine.is_busy() {
-            self.fire_timers();
-        }
+        self.fire_timers();
         self.accept();
         self.take_steps_back();
         self.feed_kept();
@@ -168,6 +170,7 @@ impl<'e> Worker<'e> {
         self.run_batch();
         self.take_turns(waiting);
         self.go_upstream();
+        self.give_up_some(GIVEN_UP_PER_TICK_MAX);
         self.send_all();
         self.bury();
         self.take_down_leaving();
@@ -208,6 +211,7 @@ impl<'e> Worker<'e> {
             || !self.io.passing.is_empty()
             || !self.io.dead.is_empty()
             || !self.io.leaving.is_empty()
+            || !self.io.giving_up.is_empty()
             || self.sweep.is_under_way()
     }
     /// The time since the server began.
@@ -301,7 +305,7 @@ impl<'e> Worker<'e> {
         }
         let auth_timeout_s = self.engine.settings.auth_timeout_s.load(Relaxed);
         if !authenticated && auth_timeout_s > 0 {
-            self.io.set_deadline(index, self.now_ms + u64::from(auth_timeout_s) * 1000);
+            self.ask_to_authenticate(index, u64::from(auth_timeout_s) * 1000);
         }
         match speaks {
             Speaks::Any => {}
@@ -466,7 +470,7 @@ impl<'e> Worker<'e> {
         }
         if let Some(connection) = self.io.get(index)
             && connection.waits_for_room
-            && unsent <= HTTP_UNSENT_BYTES_MAX / 2
+            && unsent <= http_unsent_max(connection) / 2
         {
             connection.waits_for_room = false;
             self.go_on(index);
@@ -487,6 +491,30 @@ impl<'e> Worker<'e> {
         }
     }
 
+    /// A connection has so much time to authenticate.
+    fn ask_to_authenticate(&mut self, index: u32, time_ms: u64) {
+        let by_ms = self.now_ms + time_ms;
+        if let Some(connection) = self.io.get(index) {
+            connection.authenticate_by_ms = by_ms;
+        }
+        self.expect_by(index, 0);
+    }
+    /// A connection must have done by then what it is waited for, a part of a handshake or of a request; 0 where there
+    /// is no such thing. By when it must have authenticated stays as it is.
+    fn expect_by(&mut self, index: u32, at_ms: u64) {
+        let Some(connection) = self.io.get(index) else { return };
+        // The time of one that goes away is for its end (`farewell`).
+        if connection.life != Life::Open {
+            return;
+        }
+        if connection.is_authenticated() {
+            connection.authenticate_by_ms = 0;
+        }
+        let times = [at_ms, connection.authenticate_by_ms];
+        let first_ms = times.into_iter().filter(|&at_ms| at_ms > 0).min();
+        self.io.set_deadline(index, first_ms.unwrap_or(0));
+    }
+
     /// Changes whether a connection is read from.
     fn set_reading(&mut self, index: u32, read: bool) {
         let Some(connection) = self.io.get(index) else { return };
@@ -495,4 +523,10 @@ impl<'e> Worker<'e> {
             self.io.unread.push(index);
         }
     }
+}
+
+/// What an HTTP client may leave unread before what it asks for next waits; one that has not authenticated nothing, so
+/// that it is owed one page at most.
+fn http_unsent_max(connection: &Connection) -> usize {
+    if connection.is_authenticated() { HTTP_UNSENT_BYTES_MAX } else { 0 }
 }

@@ -258,10 +258,14 @@ impl<'e> Executor<'e> {
     pub fn disconnect(&mut self, session: Session) {
         let Some(mut session) = self.end_later(session) else { return };
         self.core.local.forwards.release(&mut session);
-        let batch = self.worker.enter();
-        let mut output = Output::default();
-        blocking::end_own(self.core.engine, &batch, &mut session, &mut output, End::Gone);
-        self.core.release(&batch, &mut session);
+        if session.holds_keys() {
+            let batch = self.worker.enter();
+            let mut output = Output::default();
+            blocking::end_own(self.core.engine, &batch, &mut session, &mut output, End::Gone);
+            self.core.release(&batch, &mut session);
+        } else {
+            self.core.release_names(&mut session);
+        }
         self.core.engine.clients.leave(session.id());
     }
     /// Lets go of the scripts of before the last SCRIPT FLUSH, which otherwise stay until this worker runs another one.
@@ -639,6 +643,10 @@ impl Core<'_> {
             session.tell_queued(None);
         }
         session.info.watched.store(0, Relaxed);
+        self.release_names(session);
+    }
+    /// The same of what it has not with keys.
+    fn release_names(&self, session: &mut Session) {
         self.engine.unsubscribe_all(session);
         self.engine.untrack(&session.info);
         self.engine.monitors.leave(session, &self.engine.special);

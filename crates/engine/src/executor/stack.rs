@@ -172,9 +172,10 @@ impl super::Executor<'_> {
         Some((connection, channel))
     }
 
-    /// Keeps a session that has ended as long as something takes its time; gives it back where nothing does.
+    /// Keeps a session that has ended, and waits for keys or watches some, as long as something takes its time that has
+    /// locked them; gives it back where it need not wait. While that lasts none begins to hold keys.
     pub(super) fn end_later(&mut self, session: Session) -> Option<Session> {
-        if !self.core.engine.is_busy() {
+        if !self.core.engine.is_busy() || !session.holds_keys() {
             return Some(session);
         }
         self.stack.ended.push(session);

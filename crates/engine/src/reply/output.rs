@@ -251,7 +251,7 @@ impl Output {
         left
     }
     /// Puts a large value at the end.
-    pub(super) fn pin(&mut self, value: SharedBytes) {
+    pub fn pin(&mut self, value: SharedBytes) {
         self.pinned_bytes += value.as_slice().len();
         self.pins.push(Pin { at: self.bytes.len(), value });
     }

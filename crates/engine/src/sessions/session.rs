@@ -367,6 +367,10 @@ impl Session {
     pub const fn is_waiting(&self) -> bool {
         self.wait.is_some() || self.forwarded > 0
     }
+    /// Whether keys know of it: it waits for some, or may watch some.
+    pub(crate) const fn holds_keys(&self) -> bool {
+        self.wait.is_some() || self.transaction.is_some()
+    }
     /// Whether it stands in for a session whose script takes its time: nothing that was held may run before that has.
     #[must_use]
     pub const fn is_away(&self) -> bool {

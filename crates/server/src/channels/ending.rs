@@ -40,7 +40,8 @@ impl Channels {
             flow.release_credit();
             self.ending_bytes += flow.bytes();
         }
-        self.put_closing(channel, Place::Ending(Box::new(Ending { reason, client: Some(client), flow })));
+        self.table.put(channel, Place::Ending(Box::new(Ending { reason, client: Some(client), flow })));
+        self.ending += 1;
         self.take_turn(channel);
         true
     }
@@ -61,7 +62,7 @@ impl Channels {
         match self.table.get_mut(channel)? {
             Place::Open(open) => Some(&mut open.client),
             Place::Ending(ending) if self.owed.contains(&channel) => ending.client.as_mut(),
-            Place::Ending(_) | Place::Closing => None,
+            Place::Ending(_) => None,
         }
     }
     /// Sends CLOSE where a channel that ends has nothing left to be answered.
@@ -73,31 +74,28 @@ impl Channels {
         }
         let Reason { code, text } = *ending.reason;
         Control::Close { code, reason: text.as_bytes() }.encode(channel, &mut output.bytes);
-        self.table.put(channel, Place::Closing);
+        self.table.take(channel);
+        self.ending -= 1;
+        self.closing.insert(channel);
     }
 
     /// A channel is refused: its number is in state *closing*. `false` when too many are.
     pub(crate) fn refuse(&mut self, channel: u16) -> bool {
-        self.put_closing(channel, Place::Closing);
-        self.closing <= REFUSED_CHANNELS_MAX
-    }
-    fn put_closing(&mut self, channel: u16, place: Place) {
-        self.table.put(channel, place);
-        self.closing += 1;
+        self.closing.insert(channel);
+        self.closing.len() + self.ending <= REFUSED_CHANNELS_MAX
     }
 
     /// The client has sent CLOSE. Gives the CLOSE that answers it, or nothing where it is an answer itself or about no
     /// channel; and the session that has ended.
     pub(crate) fn closed_by_client(&mut self, channel: u16) -> (Option<&'static Reason>, Option<Session>) {
         match self.table.take(channel) {
-            None => (None, None),
-            Some(Place::Closing) => {
-                self.closing -= 1;
+            None => {
+                self.closing.remove(&channel);
                 (None, None)
             }
             // They have met.
             Some(Place::Ending(ending)) => {
-                self.closing -= 1;
+                self.ending -= 1;
                 self.ending_bytes -= ending.flow.as_ref().map_or(0, |flow| flow.bytes());
                 self.forget_flow(channel, ending.flow.as_deref());
                 self.owed.remove(&channel);
@@ -128,19 +126,46 @@ impl Channels {
     }
 
     /// The connection goes away: no CLOSE any more, and what waits to be sent is, whatever credit is left.
+    /// All that takes many steps, of which [`Self::give_up_page`] is one.
     pub(crate) fn leave(&mut self) {
         self.is_leaving = true;
-        for channel in self.numbers() {
+        self.gives_up = Some(0);
+    }
+    /// Sees to the next page of channels: they may send what waits, and those are told that have a blocked request.
+    /// Nothing behind the last page.
+    pub(crate) fn give_up_page(&mut self) -> Option<Vec<u16>> {
+        let page = self.gives_up?;
+        let (mut waiting, mut flowing) = (Vec::new(), Vec::new());
+        let Some(places) = self.table.page(page) else {
+            self.gives_up = None;
+            return None;
+        };
+        for (number, place) in places {
+            let Place::Open(open) = place else { continue };
+            if open.client.session.is_waiting() {
+                waiting.push(number);
+            }
+            if open.flow.is_some() {
+                flowing.push(number);
+            }
+        }
+        self.gives_up = Some(page + 1);
+        for channel in flowing {
             if let Some(flow) = self.get_mut(channel).and_then(|open| open.flow.as_mut()) {
                 flow.release_credit();
                 self.take_turn(channel);
             }
         }
+        Some(waiting)
     }
-    /// The channels with a blocked request, of a connection that goes away.
-    pub(crate) fn waiting(&self) -> Vec<u16> {
-        let waits = |place: &Place| matches!(place, Place::Open(open) if open.client.session.is_waiting());
-        self.table.iter().filter(|(_, place)| waits(place)).map(|(number, _)| number).collect()
+    /// Whether there are pages that have not been seen to since the connection began to go away.
+    pub(crate) const fn is_giving_up(&self) -> bool {
+        self.gives_up.is_some()
+    }
+    /// Some of the channels that wait though nothing of theirs may: their waits could not be ended.
+    pub(crate) fn owed_waits(&self, count: usize) -> Vec<u16> {
+        let waits = |channel: &u16| self.get(*channel).is_some_and(|open| open.client.session.is_waiting());
+        self.owed.iter().copied().filter(waits).take(count).collect()
     }
     /// Somebody else is writing the last reply of a channel.
     pub(crate) fn owe(&mut self, channel: u16) {

@@ -60,14 +60,12 @@ impl Channels {
         match self.table.get(channel)? {
             Place::Open(open) => open.flow.as_deref(),
             Place::Ending(ending) => ending.flow.as_deref(),
-            Place::Closing => None,
         }
     }
     fn flow_mut(&mut self, channel: u16) -> Option<&mut Option<Box<Flow>>> {
         match self.table.get_mut(channel)? {
             Place::Open(open) => Some(&mut open.flow),
             Place::Ending(ending) => Some(&mut ending.flow),
-            Place::Closing => None,
         }
     }
 

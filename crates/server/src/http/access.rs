@@ -44,11 +44,21 @@ pub(crate) struct Form {
     pub(crate) db: u8,
 }
 
+/// What is kept of credentials, to know them again.
+#[derive(Debug, Default)]
+enum Kept {
+    #[default]
+    Nothing,
+    Header(Box<[u8]>),
+    Token(Box<[u8]>),
+    /// Of those that were refused a mark only: a client that has not authenticated may send many, and long ones.
+    Refused(u64),
+}
+
 /// Whom a connection's session was made for, so that the next request like it need not ask again.
 #[derive(Debug, Default)]
 pub(crate) struct Identity {
-    is_header: bool,
-    shown: Option<Box<[u8]>>,
+    shown: Kept,
     form: Form,
     acl_epoch: u64,
     /// Why the credentials were not taken.
@@ -64,9 +74,11 @@ impl Identity {
     /// ones: a connection may be that of a proxy, which many use.
     pub(crate) fn is(&self, shown: Shown<'_>, form: Form, engine: &Engine) -> bool {
         let same = match (shown, &self.shown) {
-            (Shown::Nothing, None) => true,
-            (Shown::Header(bytes), Some(before)) => self.is_header && same(bytes, before),
-            (Shown::Token(bytes), Some(before)) => !self.is_header && same(bytes, before),
+            (Shown::Nothing, Kept::Nothing) => true,
+            (Shown::Header(bytes), Kept::Header(before)) | (Shown::Token(bytes), Kept::Token(before)) => {
+                same(bytes, before)
+            }
+            (Shown::Header(_) | Shown::Token(_), Kept::Refused(before)) => mark(shown, engine) == *before,
             _ => false,
         };
         same && self.made && !self.stale && self.form == form && self.acl_epoch == engine.acl.epoch()
@@ -81,12 +93,13 @@ impl Identity {
         session.set_protocol(form.protocol);
         session.select(form.db);
         session.ask(None);
-        let (is_header, shown) = match shown {
-            Shown::Nothing => (false, None),
-            Shown::Header(bytes) => (true, Some(bytes.into())),
-            Shown::Token(bytes) => (false, Some(bytes.into())),
+        let shown = match shown {
+            Shown::Nothing => Kept::Nothing,
+            _ if result.is_err() => Kept::Refused(mark(shown, engine)),
+            Shown::Header(bytes) => Kept::Header(bytes.into()),
+            Shown::Token(bytes) => Kept::Token(bytes.into()),
         };
-        Self { is_header, shown, form, acl_epoch, error: result.err(), stale: false, made: true }
+        Self { shown, form, acl_epoch, error: result.err(), stale: false, made: true }
     }
     /// Whether its credentials would still be taken. It is asked for what goes on without another request.
     pub(crate) fn still_holds(&mut self, engine: &Engine) -> bool {
@@ -95,9 +108,10 @@ impl Identity {
             return true;
         }
         let shown = match &self.shown {
-            None => Shown::Nothing,
-            Some(bytes) if self.is_header => Shown::Header(bytes),
-            Some(bytes) => Shown::Token(bytes),
+            Kept::Nothing => Shown::Nothing,
+            Kept::Header(bytes) => Shown::Header(bytes),
+            Kept::Token(bytes) => Shown::Token(bytes),
+            Kept::Refused(_) => return false,
         };
         pair(shown, engine).is_ok_and(|pair| {
             engine.would_sign_in(pair.as_ref().map(|(name, password)| (name.as_slice(), password.as_slice())))
@@ -111,6 +125,16 @@ impl Identity {
         let missing = (!session.authenticated).then(|| Error::from(ErrorCode::NoAuth));
         let error = self.error.clone().or(missing)?;
         Some(Answer::error(401, &error.line()).with(CHALLENGE))
+    }
+}
+
+/// By what credentials are known again that were refused: two that have the same one are refused alike. It is keyed, so
+/// that nobody can look for such.
+fn mark(shown: Shown<'_>, engine: &Engine) -> u64 {
+    match shown {
+        Shown::Nothing => 0,
+        Shown::Header(bytes) => engine.keyspace.key(bytes).hash(),
+        Shown::Token(bytes) => !engine.keyspace.key(bytes).hash(),
     }
 }
 
@@ -257,6 +281,28 @@ pub(super) fn is_local_name(host: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_credentials_that_are_refused_nothing_is_kept() {
+        let engine = crate::alone::Alone::new().engine;
+        engine.set_config(&[(b"requirepass", b"secret")], false).expect("it can be set");
+        let address = weft_engine::mailbox::Address { worker: 0, channel: 0, connection: 0 };
+        let info = weft_engine::session::ConnectionInfo::default().into();
+        let session = &mut engine.connect(address, weft_engine::reply::Wire::default(), info, None);
+        let form = Form::default();
+        for long in [Shown::Header(&[b'x'; 30_000]), Shown::Token(&[b'x'; 30_000])] {
+            let identity = Identity::of(long, form, session, engine);
+            assert!(matches!(identity.shown, Kept::Refused(_)) && identity.refusal(session).is_some());
+            assert!(identity.is(long, form, engine), "they are known again");
+            for other in [Shown::Nothing, Shown::Header(b"Bearer secret"), Shown::Token(b"secret")] {
+                assert!(!identity.is(other, form, engine), "{other:?}");
+            }
+        }
+        let header = Identity::of(Shown::Header(b"x"), form, session, engine);
+        assert!(!header.is(Shown::Token(b"x"), form, engine));
+        let right = Identity::of(Shown::Token(b"secret"), form, session, engine);
+        assert!(right.refusal(session).is_none() && right.is(Shown::Token(b"secret"), form, engine));
+    }
 
     #[test]
     fn names_that_can_be_pointed_here_are_not_local() {

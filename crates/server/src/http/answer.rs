@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weft_engine::calendar;
 
+use crate::limits::ZIPPED_PER_TICK_BYTES_MAX;
 use crate::log::{self, Level};
 
 pub(crate) const JSON: &str = "application/json";
@@ -48,6 +49,7 @@ refusals! {
     HEAD_TIME = 408, "the request's head did not come in its time (http-head-timeout)";
     BODY_TIME = 408, "the request's body did not come in its time (http-body-timeout)";
     BODY = 413, "the body is larger than http-body-bytes allows";
+    UNAUTHENTICATED_BODY = 413, "without credentials a request may have a body of 16384 bytes";
     LINE = 414, "the request's line is longer than http-line-bytes allows: send the value as the body";
     CONTENT_CODING = 415, "bodies are taken as they are: send it without Content-Encoding";
     EXPECT = 417, "of what a request can expect only 100-continue is known";
@@ -188,14 +190,24 @@ pub(crate) struct Pen {
     /// Of the commonest answer, all that comes before its length.
     ready: Vec<u8>,
     head: Vec<u8>,
+    /// Bytes that may be compressed in this tick.
+    may_compress: usize,
 }
 
 impl Pen {
     pub(crate) fn new() -> Self {
-        Self { second: u64::MAX, date: String::new(), ready: Vec::new(), head: Vec::new() }
+        let may_compress = ZIPPED_PER_TICK_BYTES_MAX;
+        Self { second: u64::MAX, date: String::new(), ready: Vec::new(), head: Vec::new(), may_compress }
     }
-    /// The time of the tick.
+    /// Whether so many bytes may still be compressed in this tick: others wait for it.
+    pub(super) fn may_compress(&mut self, bytes: usize) -> bool {
+        let left = self.may_compress.checked_sub(bytes);
+        self.may_compress = left.unwrap_or(self.may_compress);
+        left.is_some()
+    }
+    /// A tick begins, at this time.
     pub(crate) fn set_time(&mut self, now_ms: u64) {
+        self.may_compress = ZIPPED_PER_TICK_BYTES_MAX;
         if now_ms / 1000 == self.second {
             return;
         }

@@ -1,7 +1,12 @@
 //! Owns: where the body of a request ends, and putting the chunks of one together. Does not own: what it says
 //! (`super::json`, `super::routes`), when more of it is received.
 
+use std::sync::atomic::Ordering::Relaxed;
+
+use weft_engine::config::Settings;
+
 use super::answer::Refusal;
+use crate::limits::UNAUTHENTICATED_FRAME_BYTES_MAX;
 
 /// Bytes of one chunk's line: its length, and extensions, which are passed over.
 const CHUNK_LINE_BYTES_MAX: usize = 256;
@@ -12,6 +17,17 @@ const TRAILER_BYTES_MAX: usize = 4 << 10;
 /// What the lines of chunks may take: so much, and so many times what they bring.
 const OVERHEAD_BYTES: usize = 16 << 10;
 const OVERHEAD_FACTOR: usize = 8;
+
+/// How long a body may be, and what is answered to a longer one.
+pub(super) fn limit(is_authenticated: bool, settings: &Settings) -> (usize, Refusal) {
+    let bytes_max = settings.http_body_bytes_max.load(Relaxed);
+    let unauthenticated_max = UNAUTHENTICATED_FRAME_BYTES_MAX as usize;
+    if is_authenticated || bytes_max < unauthenticated_max {
+        (bytes_max, Refusal::BODY)
+    } else {
+        (unauthenticated_max, Refusal::UNAUTHENTICATED_BODY)
+    }
+}
 
 /// A body that comes in chunks, as far as it has come.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use std::io::Write;
 use flate2::write::{DeflateEncoder, GzEncoder};
 use flate2::{Compression, Crc};
 
-use super::answer::About;
+use super::answer::{About, Pen};
 
 /// Bodies of fewer bytes are not compressed, since they would hardly shrink; larger ones than the other, and larger
 /// chunks, not either, since the worker's other clients would wait for it.
@@ -24,11 +24,14 @@ const HEADER: [u8; 10] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF];
 /// A last block without anything, by the fixed codes.
 const END: [u8; 2] = [3, 0];
 
-/// A body compressed, if that is wanted and worth it.
-pub(super) fn whole(body: &[u8], about: &About) -> Option<Vec<u8>> {
-    if !about.gzip || !(BYTES_MIN..=BYTES_MAX).contains(&body.len()) {
-        return None;
-    }
+/// A body compressed, if that is wanted and worth it, and the worker has not compressed much in this tick.
+pub(super) fn whole(body: &[u8], about: &About, pen: &mut Pen) -> Option<Vec<u8>> {
+    let is_worth_it = about.gzip && (BYTES_MIN..=BYTES_MAX).contains(&body.len());
+    if is_worth_it && pen.may_compress(body.len()) { compressed(body) } else { None }
+}
+
+/// A body compressed, if that makes it shorter.
+pub(super) fn compressed(body: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
     encoder.write_all(body).ok()?;
     encoder.finish().ok().filter(|zipped| zipped.len() < body.len())
@@ -43,13 +46,13 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// The next piece of the body, compressed.
-    pub(super) fn piece(&mut self, piece: &[u8], is_last: bool) -> Vec<u8> {
+    pub(super) fn piece(&mut self, piece: &[u8], is_last: bool, pen: &mut Pen) -> Vec<u8> {
         let mut zipped = Vec::with_capacity(piece.len() / 4 + 32);
         if !std::mem::replace(&mut self.begun, true) {
             zipped.extend_from_slice(&HEADER);
         }
         self.crc.update(piece);
-        if piece.len() <= BYTES_MAX {
+        if piece.len() <= BYTES_MAX && pen.may_compress(piece.len()) {
             let mut encoder = DeflateEncoder::new(zipped, Compression::fast());
             // A Vec takes all that is written. Dropped without being finished: no last block is written.
             let _ = encoder.write_all(piece);
@@ -80,14 +83,29 @@ mod tests {
     use flate2::read::GzDecoder;
 
     use super::*;
+    use crate::limits::ZIPPED_PER_TICK_BYTES_MAX;
 
     #[test]
     fn only_what_is_neither_small_nor_large_is_compressed() {
         let about = About { gzip: true, ..About::default() };
-        let zipped = |len: usize| whole(&vec![b'x'; len], &about).is_some();
+        let zipped = |len: usize| whole(&vec![b'x'; len], &about, &mut Pen::new()).is_some();
         assert!(!zipped(BYTES_MIN - 1) && zipped(BYTES_MIN));
         assert!(zipped(BYTES_MAX) && !zipped(BYTES_MAX + 1));
-        assert!(whole(&[b'x'; 2000], &About::default()).is_none());
+        assert!(whole(&[b'x'; 2000], &About::default(), &mut Pen::new()).is_none());
+    }
+
+    #[test]
+    fn a_tick_compresses_no_more_than_a_limit() {
+        let about = About { gzip: true, ..About::default() };
+        let body = vec![b'x'; ZIPPED_PER_TICK_BYTES_MAX / 2];
+        let mut pen = Pen::new();
+        for now_ms in [1, 2] {
+            pen.set_time(now_ms);
+            let zipped: Vec<bool> = (0..3).map(|_| whole(&body, &about, &mut pen).is_some()).collect();
+            assert_eq!(zipped, [true, true, false]);
+            let piece = Stream::default().piece(&body, true, &mut pen);
+            assert!(piece.len() > body.len(), "a stream goes on with what is not compressed");
+        }
     }
 
     #[test]
@@ -100,7 +118,7 @@ mod tests {
             let (mut zipped, mut body) = (Vec::new(), Vec::new());
             for (at, &len) in lens.iter().enumerate() {
                 let piece: Vec<u8> = text.iter().copied().cycle().skip(at).take(len).collect();
-                zipped.extend(stream.piece(&piece, at + 1 == lens.len()));
+                zipped.extend(stream.piece(&piece, at + 1 == lens.len(), &mut Pen::new()));
                 body.extend(piece);
             }
             let mut unzipped = Vec::new();

@@ -4,6 +4,7 @@
 //! A command writes its reply to the end of the connection's output; what it has written since the output was lent is
 //! looked at before it is lent again, and before anything is sent. When an answer is whole its head goes before it.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use weft_engine::error::{Error, ErrorCode};
@@ -13,7 +14,7 @@ use weft_engine::resource::Told;
 
 use super::answer::{self, About, Answer, BYTES, EVENTS, Extent, JSON, Pen};
 use super::entries::Entries;
-use super::{events, gzip, resources};
+use super::{events, fixed, gzip, resources};
 
 /// Replies of a pipeline that are sent before all of them are there, as chunks.
 const STREAM_BYTES: usize = 16 << 10;
@@ -304,7 +305,12 @@ fn refused(output: &mut Output, begin: OutputPlace, error: Option<ErrorCode>) ->
 }
 
 fn write_ready(output: &mut Output, pen: &mut Pen, answer: &Answer, about: &About) {
-    let zipped = gzip::whole(&answer.body, about);
+    if let Cow::Borrowed(body) = answer.body
+        && body.len() >= fixed::BYTES_MIN
+    {
+        return write_page(output, pen, (answer, body), about);
+    }
+    let zipped = gzip::whole(&answer.body, about, pen);
     let body = zipped.as_deref().unwrap_or(&answer.body);
     let head = pen.head(answer.status, answer.content_type, Extent::Bytes(body.len()), about);
     head.extend_from_slice(answer.headers.as_bytes());
@@ -317,12 +323,27 @@ fn write_ready(output: &mut Output, pen: &mut Pen, answer: &Answer, about: &Abou
     }
 }
 
+/// A page is sent from where it lies.
+fn write_page(output: &mut Output, pen: &mut Pen, (answer, body): (&Answer, &'static [u8]), about: &About) {
+    let (page, is_zipped) = fixed::page(body, about.gzip);
+    let extent = Extent::Bytes(page.as_slice().len());
+    let head = pen.head(answer.status, answer.content_type, extent, about);
+    head.extend_from_slice(answer.headers.as_bytes());
+    if is_zipped {
+        head.extend_from_slice(answer::GZIPPED);
+    }
+    output.bytes.append(end_head(head));
+    if !about.head_only {
+        output.pin(page);
+    }
+}
+
 /// The head of an answer goes before its body, which is all of the output from `begin` on.
 fn write_one(output: &mut Output, pen: &mut Pen, begin: OutputPlace, (status, about): (u16, &About)) {
     let mut is_zipped = false;
     if about.gzip
         && output.pins.len() == begin.pins
-        && let Some(zipped) = gzip::whole(&output.bytes[begin.bytes..], about)
+        && let Some(zipped) = gzip::whole(&output.bytes[begin.bytes..], about, pen)
     {
         output.bytes.truncate(begin.bytes);
         output.bytes.extend_from_slice(&zipped);
@@ -381,8 +402,8 @@ fn write_piece(
             *zipped = Some(Box::default());
         }
         let compressed = match zipped {
-            Some(stream) => Some(stream.piece(&body, is_last)),
-            None => gzip::whole(&body, about),
+            Some(stream) => Some(stream.piece(&body, is_last, pen)),
+            None => gzip::whole(&body, about, pen),
         };
         if let Some(compressed) = compressed {
             output.bytes.truncate(begin.bytes);

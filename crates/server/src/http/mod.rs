@@ -16,6 +16,7 @@ mod console;
 pub(crate) mod entries;
 pub(crate) mod events;
 pub(crate) mod familiar;
+mod fixed;
 pub(crate) mod following;
 mod gzip;
 pub(crate) mod head;
@@ -195,6 +196,13 @@ impl Http {
     const fn is_within(&self) -> bool {
         matches!(self.reading, Reading::Commands(_))
     }
+    /// What it keeps beside its input.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        match &self.reading {
+            Reading::Body(body) => body.chunks.as_ref().map_or(0, |chunks| chunks.bytes.capacity()),
+            Reading::Head { .. } | Reading::Commands(_) => 0,
+        }
+    }
     /// A command has run that may have changed who the client is.
     pub(crate) fn forget_identity(&mut self) {
         self.identity.forget();
@@ -253,7 +261,7 @@ impl Http {
         // What stands behind a head that says so is no body, whatever else is wrong with it.
         let about_unread = About { head_only: bytes.starts_with(b"HEAD "), ..About::default() };
         let refused = |refusal: Refusal| (Declined::from(refusal), about_unread.clone(), bytes.len());
-        let body_max = engine.settings.http_body_bytes_max.load(Relaxed);
+        let limit = body::limit(self.client.session.authenticated, &engine.settings);
         if let Reading::Head { seen } = &mut self.reading {
             let limits = head_limits(&engine.settings);
             let recognized = self.familiar.as_ref().and_then(|familiar| familiar.head(bytes, limits));
@@ -285,7 +293,7 @@ impl Http {
             }
             let chunks = (head.framing == Framing::Chunked).then(Chunks::default);
             let mut body = Body { head, chunks };
-            let whole = body.read(bytes, body_max).map_err(|refusal| {
+            let whole = body.read(bytes, limit).map_err(|refusal| {
                 let about = about(&head, bytes, (&self.client.session, engine));
                 (Declined::from(refusal), about, bytes.len())
             })?;
@@ -300,7 +308,7 @@ impl Http {
             return Ok(Read::Part);
         }
         let Reading::Body(body) = &mut self.reading else { return Ok(Read::Part) };
-        let Some(whole) = body.read(bytes, body_max).map_err(refused)? else { return Ok(Read::Part) };
+        let Some(whole) = body.read(bytes, limit).map_err(refused)? else { return Ok(Read::Part) };
         self.reading = Reading::Head { seen: 0 };
         Ok(Read::Whole(whole))
     }
@@ -397,7 +405,7 @@ impl Http {
                 // A page is sent before the next one is asked for.
                 let is_page = answer.body.len() >= SEND_EARLY_BYTES;
                 self.ledger.owe(Kind::Ready(answer), about);
-                if is_page { Next::Stop(Stop::Full) } else { Next::GoOn }
+                if is_page { Next::Stop(Stop::Page) } else { Next::GoOn }
             }
         }
     }
@@ -563,18 +571,29 @@ pub(crate) enum Part {
 
 impl Body {
     /// The request, when all of its body is there.
-    fn read(&mut self, bytes: &[u8], body_max: usize) -> Result<Option<Whole>, Refusal> {
+    fn read(
+        &mut self,
+        bytes: &[u8],
+        (body_max, too_long): (usize, Refusal),
+    ) -> Result<Option<Whole>, Refusal> {
         let head = self.head;
         let whole = |len: usize, body: Content| Some(Whole { head, len: head.len + len, body });
         let frame = |len: usize| Content::Frame(Span { from: head.len as u32, len: len as u32 });
         match (head.framing, &mut self.chunks) {
-            (Framing::Length(len), _) if len > body_max as u64 => Err(Refusal::BODY),
+            (Framing::Length(len), _) if len > body_max as u64 => Err(too_long),
             (Framing::Length(len), _) if (bytes.len() - head.len) as u64 >= len => {
                 Ok(whole(len as usize, frame(len as usize)))
             }
             (Framing::Length(_), _) => Ok(None),
             (Framing::Chunked, Some(chunks)) => {
-                let len = chunks.read(&bytes[head.len..], body_max)?;
+                let body = &bytes[head.len..];
+                let len = chunks
+                    .read(body, body_max)
+                    .map_err(|refusal| if refusal == Refusal::BODY { too_long } else { refusal })?;
+                // The lines of its chunks are kept as well until it is whole.
+                if len.is_none() && too_long != Refusal::BODY && body.len() > 2 * body_max {
+                    return Err(too_long);
+                }
                 Ok(len.and_then(|len| whole(len, Content::Aside(std::mem::take(&mut chunks.bytes)))))
             }
             _ => Ok(whole(0, frame(0))),
@@ -666,6 +685,7 @@ fn logged(head: &Head, request: &[u8], session: &Session) -> Box<str> {
     let path = head.path.of(request);
     let end = path.iter().skip(1).position(|&byte| byte == b'/').filter(|_| !path.starts_with(b"/v1/"));
     let path = String::from_utf8_lossy(&path[..end.map_or(path.len(), |end| end + 1)]);
+    let path = log::harmless(&path);
     let method = request.split(|&byte| byte == b' ').next().map(String::from_utf8_lossy).unwrap_or_default();
     format!("{} {method} {path}", session.info.connection.peer).into()
 }

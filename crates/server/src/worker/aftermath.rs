@@ -20,8 +20,8 @@ use crate::channels::{Channels, Pending, Reason, close};
 use crate::client::HeldRequest;
 use crate::connection::{Life, Peer};
 use crate::io::Aftermath;
-use crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX;
-use crate::timers::{About, Timer};
+use crate::limits::{TIMERS_PER_TICK_MAX, UNAUTHENTICATED_OUTPUT_BYTES_MAX};
+use crate::timers::About;
 use crate::tls::Transport;
 
 /// The end of a connection that does not authenticate.
@@ -60,20 +60,25 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends waits whose time has come, and goes on with what a pause has held.
+    /// Ends waits whose time has come, and goes on with what a pause has held: some of them. While a script takes its
+    /// time, which has locked keys, only connections are looked at.
     pub(super) fn fire_timers(&mut self) {
-        while let Some(timer) = self.io.timers.take_due(self.now_ms) {
+        let of_clients_too = !self.engine.is_busy();
+        for _ in 0..TIMERS_PER_TICK_MAX {
+            let Some(timer) = self.io.timers.take_due(self.now_ms, of_clients_too) else { return };
             match timer.about {
-                About::Client(channel) => self.client_due(timer.connection, channel),
+                About::Client(channel) => self.client_due(timer.connection, channel, timer.client),
                 About::Connection => self.deadline_passed(timer.connection),
             }
             self.see_to_aftermath();
         }
+        self.is_behind = true;
     }
 
-    fn client_due(&mut self, index: u32, channel: u16) {
+    fn client_due(&mut self, index: u32, channel: u16, id: u64) {
         let client = self.io.get(index).and_then(|connection| connection.peer.client(channel));
-        let Some(client) = client else { return };
+        // One that is being taken down has left its place to another, whose time it is not.
+        let Some(client) = client.filter(|client| client.session.id() == id) else { return };
         client.alarm.forget();
         if client.session.wait.is_some() {
             self.end_wait(index, channel, End::Timeout);
@@ -257,6 +262,7 @@ impl Worker<'_> {
                 if !may_stay {
                     self.end_connection(index, &close::CHANNELS);
                 }
+                self.count_kept(index);
             }
             Pending::Close(channel) => self.closed_by_client(index, channel),
             Pending::Window(channel, more) => {
@@ -282,6 +288,7 @@ impl Worker<'_> {
         let session = engine.connect(address, wire, info, channels.get(0).map(|zero| &zero.client.session));
         channels.open(channel, session);
         channels.wait_for_user(channel);
+        self.count_kept(index);
     }
 
     fn closed_by_client(&mut self, index: u32, channel: u16) {
@@ -336,9 +343,7 @@ impl Worker<'_> {
         self.io.touch(index);
         let Some((channels, _)) = self.io.channels(index) else { return };
         let Some((mut client, reason)) = channels.take_ended(channel) else { return };
-        let timer =
-            Timer { at_ms: 0, connection: index, about: About::Client(channel), client: client.session.id() };
-        self.io.timers.set(&mut client.alarm, timer);
+        client.set_alarm(&mut self.io.timers, (index, channel), 0);
         let is_over = gives_up(&mut self.executor, (index, channel), &mut client.session);
         let Some((channels, output)) = self.io.channels(index) else { return };
         if is_over {
@@ -378,7 +383,8 @@ impl Worker<'_> {
         let settings = &self.engine.settings;
         let now_ms = self.now_ms;
         let Some(connection) = self.io.get(index) else { return false };
-        let owed = connection.owed_bytes();
+        // Pages lie in memory once for all.
+        let owed = connection.owed_bytes().saturating_sub(connection.fixed_bytes());
         let subscriber = match &connection.peer {
             Peer::Resp(single) => single.client.session.subscriptions.is_some(),
             // A channel has a class of its own.

@@ -19,7 +19,10 @@ use weft_protocol::respb::Control;
 use super::Worker;
 use crate::channels::{Reason, close};
 use crate::connection::{Life, Peer};
-use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, DRAIN_STEP_BYTES, FAREWELL_MS, SWEEP_MS};
+use crate::limits::{
+    DRAIN_BYTES_MAX, DRAIN_MS, DRAIN_STEP_BYTES, FAREWELL_MS, GIVEN_UP_PAGE_COST, GIVEN_UP_PER_TICK_MAX,
+    SWEEP_MS,
+};
 
 /// Ends the wait of a client that is to go: it has not run. `false` where somebody has begun to serve it, or its script
 /// has been left in the middle: its reply is on the way.
@@ -58,18 +61,41 @@ impl Worker<'_> {
         self.settle(index);
         let is_open = self.io.get(index).is_some_and(|connection| connection.life == Life::Open);
         self.close_after_output(index);
-        let Some((channels, output)) = self.io.channels(index).filter(|_| is_open) else { return };
-        channels.leave();
+        let Some((_, output)) = self.io.channels(index).filter(|_| is_open) else { return };
         Control::Goaway { code, reason: text.as_bytes() }.encode(0, &mut output.bytes);
-        let waiting = channels.waiting();
-        self.give_up(index, waiting);
+        self.begin_giving_up(index);
+    }
+
+    /// What blocks on a connection that goes away is given up: some of it now, the rest by later ticks.
+    fn begin_giving_up(&mut self, index: u32) {
+        let Some((channels, _)) = self.io.channels(index) else { return };
+        channels.leave();
+        let left = self.executor.left().filter(|&(connection, _)| connection == index);
+        self.give_up(index, left.into_iter().map(|(_, channel)| channel).collect());
+        self.io.giving_up.push_back(index);
+        self.give_up_some(GIVEN_UP_PAGE_COST);
+    }
+
+    /// Goes on with what channels of connections that go away have to give up.
+    pub(super) fn give_up_some(&mut self, mut left: usize) {
+        while left > 0
+            && let Some(&index) = self.io.giving_up.front()
+        {
+            if let Some(waiting) = self.io.channels(index).and_then(|(channels, _)| channels.give_up_page()) {
+                left = left.saturating_sub(GIVEN_UP_PAGE_COST + waiting.len());
+                self.give_up(index, waiting);
+                continue;
+            }
+            self.io.giving_up.pop_front();
+            // It may be that nothing keeps it any more.
+            self.io.touch(index);
+        }
     }
 
     /// What blocks on these channels of a connection that goes away is given up. Where it cannot be, its reply is on
     /// the way: `send` waits for it.
     fn give_up(&mut self, index: u32, waiting: Vec<u16>) {
-        let left = self.executor.left().filter(|&(connection, _)| connection == index);
-        for channel in waiting.into_iter().chain(left.map(|(_, channel)| channel)) {
+        for channel in waiting {
             let Some((session, _)) = self.io.client(index, channel) else { continue };
             let is_over = gives_up(&mut self.executor, (index, channel), session);
             let Some((channels, _)) = self.io.channels(index) else { return };
@@ -112,16 +138,18 @@ impl Worker<'_> {
     pub(super) fn farewell_takes_long(&mut self, index: u32) {
         let Some(connection) = self.io.get(index) else { return };
         let mut is_ours = connection.waits_for_safe();
-        let mut waiting = Vec::new();
+        let mut owes = false;
         if let Peer::Respb(channels) = &connection.peer {
-            // While a script took its time nothing could be given up.
-            waiting = channels.waiting();
-            is_ours |= channels.owes();
+            owes = channels.owes() && !channels.is_giving_up();
+            is_ours |= channels.owes() || channels.is_giving_up();
         }
         if !is_ours {
             return self.io.kill(index);
         }
-        self.give_up(index, waiting);
+        if owes {
+            // While a script took its time nothing could be given up.
+            self.begin_giving_up(index);
+        }
         self.io.touch(index);
         self.io.set_deadline(index, self.now_ms + FAREWELL_MS);
     }
@@ -144,16 +172,16 @@ impl Worker<'_> {
     pub(super) fn all_sent(&mut self, index: u32) {
         let now_ms = self.now_ms;
         // A script has kept waits from being given up: it may be over.
-        let waiting = self.io.channels(index).filter(|(channels, _)| channels.owes());
-        if let Some(waiting) = waiting.map(|(channels, _)| channels.waiting()) {
-            self.give_up(index, waiting);
-        }
+        let owed = self.io.channels(index).map(|(channels, _)| channels.owed_waits(GIVEN_UP_PER_TICK_MAX));
+        self.give_up(index, owed.unwrap_or_default());
         let again_ms = if self.engine.is_busy() { SWEEP_MS } else { FAREWELL_MS };
         let Some(connection) = self.io.get(index) else { return };
         if connection.waits_for_upstream() {
             return;
         }
         match &mut connection.peer {
+            // Whoever sees to the last of its channels touches it.
+            Peer::Respb(channels) if channels.is_giving_up() => return,
             Peer::Respb(channels) if channels.owes() => {
                 return self.io.set_deadline(index, now_ms + again_ms);
             }

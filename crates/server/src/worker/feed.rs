@@ -6,13 +6,14 @@ use weft_engine::error::Error;
 use weft_protocol::Malformed;
 use weft_protocol::respb::frame;
 
-use super::Worker;
+use super::{Worker, http_unsent_max};
 use crate::channels::{Channels, RespbLimits, close};
 use crate::connection::{Connection, Life, Peer, Source, Stop};
 use crate::limits::{
-    CONTROLS_PER_TICK_MAX, HTTP_UNSENT_BYTES_MAX, RECEIVE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX,
+    CONTROLS_PER_TICK_MAX, PAGES_PER_TICK_MAX, RECEIVE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX,
     WAITING_INPUT_BYTES_MAX,
 };
+use crate::shared::Counted;
 
 /// The end of a connection that has not authenticated and keeps input when all such keep too much.
 const TOO_MUCH_UNAUTHENTICATED: &str = "connections that have not authenticated have sent too much that is not \
@@ -158,7 +159,7 @@ impl Worker<'_> {
 
     /// Does so up to what is not whole, or must wait. `false` when the connection ends by what it has sent.
     fn decode_and_run(&mut self, index: u32, at: &mut usize, end: usize) -> bool {
-        let mut controls = 0;
+        let (mut controls, mut pages) = (0, 0);
         loop {
             let stop = self.decode(index, at, end);
             match stop {
@@ -166,6 +167,16 @@ impl Worker<'_> {
                 Stop::Full => {
                     self.run_batch();
                     self.send_early(index);
+                }
+                Stop::Page => {
+                    self.run_batch();
+                    self.settle_http(index, false);
+                    self.send_early(index);
+                    pages += 1;
+                    if pages == PAGES_PER_TICK_MAX {
+                        self.io.put_off(index);
+                        return true;
+                    }
                 }
                 Stop::Barrier => {
                     self.run_batch();
@@ -210,7 +221,7 @@ impl Worker<'_> {
             self.settle_http(index, false);
         }
         let Some(connection) = self.io.get(index) else { return true };
-        if matches!(connection.peer, Peer::Http(_)) && connection.unsent() > HTTP_UNSENT_BYTES_MAX {
+        if matches!(connection.peer, Peer::Http(_)) && connection.unsent() > http_unsent_max(connection) {
             connection.waits_for_room = true;
             // Its end is not seen either, which would be that of what it has asked for.
             self.set_reading(index, false);
@@ -295,10 +306,9 @@ impl Worker<'_> {
         self.note_rights(index);
         self.renew(index);
         let Some(connection) = self.io.get(index) else { return };
-        let is_watched = connection.alarm.is_set() || connection.counted_bytes > 0;
-        // The time of one that goes away is for its end (`farewell`).
-        if connection.life == Life::Open && is_watched && connection.is_authenticated() {
-            self.io.set_deadline(index, 0);
+        let is_watched = connection.authenticate_by_ms > 0 || connection.counted != Counted::default();
+        if is_watched && connection.is_authenticated() {
+            self.expect_by(index, 0);
             self.recount(index);
         }
     }
@@ -346,9 +356,18 @@ impl Worker<'_> {
     /// Counts what a connection that has not authenticated keeps of its input. `false` when all of them keep too much.
     pub(super) fn recount(&mut self, index: u32) -> bool {
         let Some(connection) = self.io.get(index) else { return true };
-        let now = if connection.is_authenticated() { 0 } else { connection.input_bytes() };
-        let before = std::mem::replace(&mut connection.counted_bytes, now);
+        let now =
+            if connection.is_authenticated() { Counted::default() } else { connection.unauthenticated() };
+        let before = std::mem::replace(&mut connection.counted, now);
         self.inbox.shared().recount_unauthenticated(before, now)
+    }
+    /// Does so, and refuses a connection with which it is too much.
+    pub(super) fn count_kept(&mut self, index: u32) {
+        let is_open =
+            |connection: &mut Connection| connection.life == Life::Open && !connection.is_authenticated();
+        if self.io.get(index).is_some_and(is_open) && !self.recount(index) {
+            self.refuse(index, close::UNAUTHENTICATED, &Error::err(TOO_MUCH_UNAUTHENTICATED));
+        }
     }
 
     /// Malformed bytes: what was before them has an answer, then the connection ends.

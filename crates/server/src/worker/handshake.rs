@@ -40,7 +40,7 @@ impl Worker<'_> {
             self.io.scratch = vec![0; RECEIVE_BYTES];
         }
         let timeout_s = self.engine.settings.tls_handshake_timeout_s.load(Relaxed);
-        self.io.set_deadline(index, self.now_ms + u64::from(timeout_s) * 1000);
+        self.expect_by(index, self.now_ms + u64::from(timeout_s) * 1000);
         true
     }
 
@@ -53,11 +53,12 @@ impl Worker<'_> {
         }
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
         let Transport::Tls(tls) = &mut connection.transport else { return };
+        let owner = tls.sign_of_life();
         let (Peer::Resp(single), Some(tls)) = (&connection.peer, tls.lend()) else { return };
         // What comes meanwhile is read when it is back.
         connection.unread = true;
         let client = single.client.session.id();
-        let step = Step { tls, index, client, worker: Arc::clone(&self.inbox) };
+        let step = Step { tls, index, client, owner, worker: Arc::clone(&self.inbox) };
         self.inbox.shared().tls.helpers.take(step);
     }
 
@@ -107,9 +108,11 @@ impl Worker<'_> {
         if names.iter().any(|name| self.engine.authenticate_by_certificate(session, name)) {
             single.decoder.set_limits(crate::connection::limits(session, &self.engine.settings));
         }
+        // Its time to authenticate begins behind the handshake, which had its own.
         let must_authenticate = !session.authenticated && auth_timeout_s > 0;
-        let deadline_ms = if must_authenticate { now_ms + u64::from(auth_timeout_s) * 1000 } else { 0 };
-        self.io.set_deadline(index, deadline_ms);
+        let time_ms = if must_authenticate { u64::from(auth_timeout_s) * 1000 } else { 0 };
+        connection.authenticate_by_ms = if must_authenticate { now_ms + time_ms } else { 0 };
+        self.expect_by(index, 0);
         // It keeps less than before.
         self.recount(index);
     }

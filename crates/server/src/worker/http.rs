@@ -46,20 +46,22 @@ impl Worker<'_> {
         let Peer::Http(http) = &mut connection.peer else { return };
         let has_ready = http.ledger.has_ready();
         let seconds = |setting: &std::sync::atomic::AtomicU32| u64::from(setting.load(Relaxed)) * 1000;
-        let deadline_ms = match http.waits_for(now_ms) {
+        let (since_ms, time_ms) = match http.waits_for(now_ms) {
             Some((Part::Head, since_ms)) => (since_ms, seconds(&settings.http_head_timeout_s)),
             // A second for each kilobyte: whoever sends slower than that does it on purpose.
             Some((Part::Body, since_ms)) => {
                 (since_ms + connection.kept().len() as u64, seconds(&settings.http_body_timeout_s))
             }
-            None if http.client.session.authenticated => (0, 0),
-            None => (now_ms, seconds(&settings.auth_timeout_s)),
+            None => (0, 0),
         };
-        let (since_ms, time_ms) = deadline_ms;
-        // The time of one that goes away is for its end (`farewell`).
-        if connection.life == Life::Open {
-            self.io.set_deadline(index, if time_ms == 0 { 0 } else { since_ms + time_ms });
+        let time_to_authenticate_ms = seconds(&settings.auth_timeout_s);
+        let Some(connection) = self.io.get(index) else { return };
+        // Each request says who asks: one that nobody has asked for behind one that somebody has begins a time.
+        if !connection.is_authenticated() && connection.authenticate_by_ms == 0 && time_to_authenticate_ms > 0
+        {
+            connection.authenticate_by_ms = now_ms + time_to_authenticate_ms;
         }
+        self.expect_by(index, if time_ms == 0 { 0 } else { since_ms + time_ms });
         if has_ready {
             self.io.touch(index);
         }

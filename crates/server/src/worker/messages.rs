@@ -10,12 +10,14 @@ use super::Worker;
 use crate::channels::close;
 use crate::connection::{Life, Peer};
 use crate::io::{Aftermath, Io};
+use crate::limits::MESSAGES_PER_TICK_MAX;
 
 impl Worker<'_> {
-    /// Applies all messages, between two batches.
+    /// Applies messages, between two batches: as many as a tick may, in the order in which they came.
     pub(super) fn take_messages(&mut self) {
         let mut messages = std::mem::take(&mut self.messages);
-        self.engine.mailbox(self.id).take_into(&mut messages);
+        self.engine.mailbox(self.id).take_into(&mut self.arrived);
+        messages.extend(self.arrived.drain(..));
         // Most of them come to keys, which a script has locked that takes its time: they wait.
         if self.engine.is_busy() {
             if self.stop_ms.is_none() && messages.iter().any(|message| matches!(message, Message::Stop)) {
@@ -24,10 +26,12 @@ impl Worker<'_> {
             self.messages = messages;
             return;
         }
-        for message in messages.drain(..) {
+        let count = messages.len().min(MESSAGES_PER_TICK_MAX);
+        for message in messages.drain(..count) {
             self.apply(message);
             self.see_to_aftermath();
         }
+        self.is_behind |= !messages.is_empty();
         self.messages = messages;
     }
 

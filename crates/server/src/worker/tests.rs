@@ -1,5 +1,6 @@
 //! A worker by itself, on one end of a socket pair: what each of its ticks does.
 
+mod crowds;
 mod ends;
 mod holds;
 mod http;
@@ -336,7 +337,7 @@ fn who_opens_channels_that_are_refused_goes_away_in_the_end() {
     let mut refused = 0;
     for channel in 1.. {
         sends(&mut alone, &mut client, &argv(channel, &[b"PING"]));
-        refused += u32::from(received(&mut client).starts_with(&[0xFF, 0x01]));
+        refused += usize::from(received(&mut client).starts_with(&[0xFF, 0x01]));
         if alone.worker.io.get(0).is_none_or(|connection| connection.life != Life::Open) {
             break;
         }

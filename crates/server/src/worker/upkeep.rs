@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::connection::{Connection, Life, Peer};
 use crate::limits::{BURIED_PER_TICK_MAX, LEAVING_PER_TICK_MAX, SWEEP_MS, SWEPT_PER_TICK_MAX};
 use crate::poll::borrowed;
-use crate::timers::{About, Timer};
+use crate::shared::Counted;
 
 /// How far a look at all connections has come: idle ones, buffers that are larger than they need be.
 pub(super) struct Sweep {
@@ -50,7 +50,7 @@ impl Worker<'_> {
             self.io.set_deadline(index, 0);
             let Some(connection) = self.io.slots[index as usize].take() else { continue };
             self.poll.remove(borrowed(&connection.fd));
-            self.inbox.shared().recount_unauthenticated(connection.counted_bytes, 0);
+            self.inbox.shared().recount_unauthenticated(connection.counted, Counted::default());
             match connection.peer {
                 Peer::Resp(single) => self.take_down(index, single.client),
                 Peer::Http(http) => {
@@ -67,9 +67,7 @@ impl Worker<'_> {
 
     /// Takes down the only client of a connection that has ended.
     fn take_down(&mut self, index: u32, mut client: Client) {
-        let (about, id) = (About::Client(0), client.session.id());
-        let none = Timer { at_ms: 0, connection: index, about, client: id };
-        self.io.timers.set(&mut client.alarm, none);
+        client.set_alarm(&mut self.io.timers, (index, 0), 0);
         self.executor.disconnect(client.session);
     }
 
@@ -84,9 +82,7 @@ impl Worker<'_> {
                 continue;
             };
             for (channel, mut client) in page {
-                let (about, id) = (About::Client(channel), client.session.id());
-                let none = Timer { at_ms: 0, connection: *index, about, client: id };
-                self.io.timers.set(&mut client.alarm, none);
+                client.set_alarm(&mut self.io.timers, (*index, channel), 0);
                 self.executor.disconnect(client.session);
                 taken += 1;
             }
@@ -134,7 +130,7 @@ impl Worker<'_> {
         let idle_ms = now_us.saturating_sub(connection.active_us) / 1000;
         connection.give_memory_back(idle_ms);
         connection.info.input_bytes.store(connection.input_bytes() as u64, Relaxed);
-        if connection.counted_bytes > 0 {
+        if connection.counted != Counted::default() {
             self.recount(index);
         }
         let engine = self.engine;
@@ -173,7 +169,13 @@ impl Worker<'_> {
     fn end_idle(&mut self, index: u32) {
         match self.io.get(index).map(|connection| &connection.peer) {
             Some(Peer::Respb(_)) => self.end_connection(index, &close::IDLE),
-            _ => self.io.kill(index),
+            _ => {
+                // It is meant: under TLS it is said. Where something is on its way it is not all that there was.
+                if let Some(connection) = self.io.get(index).filter(|connection| connection.unsent() == 0) {
+                    connection.say_goodbye();
+                }
+                self.io.kill(index);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 
 use super::http::{answers, ask, get, one, post};
 use super::{Alone, received, sends};
+use crate::connection::Life;
 
 /// A request, with `|` for its line ends, and the status that it must have; the connection ends with it.
 const REFUSED: &[(&str, u16)] = &[
@@ -482,5 +483,124 @@ fn a_first_line_is_http_by_its_end_and_a_digit() {
         let mut client = pieces.connect();
         line.iter().for_each(|byte| sends(&mut pieces, &mut client, &[*byte]));
         assert!(received(&mut client).starts_with(answer), "in pieces");
+    }
+}
+
+fn protected(auth_timeout_s: u64) -> Alone {
+    let alone = Alone::new();
+    let timeout = auth_timeout_s.to_string();
+    let values: [(&[u8], &[u8]); 2] = [(b"requirepass", b"secret"), (b"auth-timeout", timeout.as_bytes())];
+    alone.engine.set_config(&values, false).expect("they can be set");
+    alone
+}
+
+#[test]
+fn before_authentication_bodies_have_a_limit_of_their_own() {
+    let limit = crate::limits::UNAUTHENTICATED_FRAME_BYTES_MAX as usize;
+    let mut alone = protected(60);
+    for (method, path, status) in [("OPTIONS", "/", 204), ("GET", "/healthz", 200)] {
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n");
+        let whole =
+            |len: usize| format!("{head}Content-Length: {len}\r\n\r\n{}", "x".repeat(len)).into_bytes();
+        let mut client = alone.connect();
+        assert_eq!(one(&mut alone, &mut client, &whole(limit)).status, status);
+        // One more is refused by the head: none of it has come.
+        let more = format!("{head}Content-Length: {}\r\n\r\n", limit + 1);
+        assert_eq!(one(&mut alone, &mut client, more.as_bytes()).status, 413);
+        let chunk = |len: usize| format!("{head}Transfer-Encoding: chunked\r\n\r\n{len:x}\r\n").into_bytes();
+        let mut client = alone.connect();
+        assert_eq!(one(&mut alone, &mut client, &chunk(limit + 1)).status, 413);
+        // Many small ones, whose lines take more than they hold: what is kept has a limit.
+        let mut client = alone.connect();
+        let many = [&chunk(1)[..], b"x\r\n", &b"1\r\nx\r\n".repeat(limit)].concat();
+        let mut kept = 0;
+        for part in many.chunks(8192) {
+            let _ = client.write_all(part);
+            (0..2).for_each(|_| alone.tick());
+            let bytes = alone.worker.io.slots.iter().flatten().map(|open| open.counted.kept).max();
+            kept = kept.max(bytes.unwrap_or(0));
+        }
+        assert_eq!(answers(&received(&mut client)).0.first().map(|got| got.status), Some(413));
+        assert!((limit..8 * limit).contains(&kept), "{kept} bytes were kept");
+    }
+    let mut client = alone.connect();
+    let set = format!(
+        "POST /set/k HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\nContent-Length: {}\r\n\r\n{}",
+        2 * limit,
+        "x".repeat(2 * limit)
+    );
+    assert_eq!(one(&mut alone, &mut client, set.as_bytes()).status, 200, "with credentials there is more");
+}
+
+#[test]
+fn asking_does_not_prolong_the_time_to_authenticate() {
+    let ask_public = get("/healthz");
+    for again in [&b"\r\n"[..], &ask_public, b"GET /get/k HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
+        let mut alone = protected(60);
+        let mut client = alone.connect();
+        assert_eq!(one(&mut alone, &mut client, &ask_public).status, 200);
+        let (now_ms, now_us) = (alone.engine.clock.now_ms(), alone.worker.clock_us());
+        for second in 1..=61 {
+            // It may have been closed.
+            let _ = client.write_all(again);
+            alone.worker.look(0).expect("sockets can be looked at");
+            alone.worker.tick(now_ms + second * 1000, now_us);
+            if second < 50 {
+                received(&mut client);
+                assert!(alone.worker.io.get(0).is_some_and(|open| open.life == Life::Open), "{second} s");
+            }
+        }
+        let is_open = alone.worker.io.get(0).is_some_and(|open| open.life == Life::Open);
+        assert!(!is_open, "{}", String::from_utf8_lossy(again));
+    }
+    // Who has authenticated has all the time.
+    let mut alone = protected(60);
+    let mut client = alone.connect();
+    let ping = b"GET /ping HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n\r\n";
+    assert_eq!(one(&mut alone, &mut client, ping).status, 200);
+    let (now_ms, now_us) = (alone.engine.clock.now_ms(), alone.worker.clock_us());
+    alone.worker.tick(now_ms + 100_000, now_us);
+    assert_eq!(one(&mut alone, &mut client, ping).status, 200);
+}
+
+/// Of a page 20,000 bytes lie in no socket's buffer, and it is large.
+#[test]
+fn before_authentication_a_page_comes_whole_whatever_its_client_takes_at_once() {
+    let mut alone = protected(60);
+    let mut client = alone.connect();
+    client.write_all(&get("/v1/openapi.json").repeat(2)).expect("it is sent");
+    (0..20).for_each(|_| alone.tick());
+    let owed = alone.worker.io.get(0).expect("it is there").unsent();
+    assert!(owed > 100_000, "the socket has not taken {owed} bytes");
+    let pages = crate::limits::UNAUTHENTICATED_OUTPUT_BYTES_MAX;
+    let output = &alone.worker.io.get(0).expect("it is there").output;
+    assert!(output.bytes.len() < pages && output.pins.len() == 1, "one at a time, from where it lies");
+    let mut all = Vec::new();
+    while answers(&all).0.len() < 2 {
+        alone.tick();
+        let come = received(&mut client);
+        assert!(!come.is_empty() || alone.worker.io.get(0).is_some(), "cut off after {}", all.len());
+        all.extend(come);
+    }
+    let (got, is_whole) = answers(&all);
+    assert!(is_whole && got.iter().all(|got| got.status == 200 && got.body.len() > 400_000));
+}
+
+#[test]
+fn pages_are_sent_some_in_each_tick() {
+    const ASKED: usize = 40;
+    let mut alone = protected(60);
+    let mut client = alone.connect();
+    let page = b"GET /v1/docs HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n";
+    client.write_all(&page.repeat(ASKED)).expect("it fits into the socket");
+    let (mut all, mut ticks) = (Vec::new(), 0);
+    while answers(&all).0.len() < ASKED {
+        let before = answers(&all).0.len();
+        alone.tick();
+        all.extend(received(&mut client));
+        let now = answers(&all).0.len();
+        assert!(now - before <= crate::limits::PAGES_PER_TICK_MAX as usize, "{before}, {now}");
+        ticks += 1;
+        assert!(ticks < 10_000);
     }
 }

@@ -254,3 +254,20 @@ fn steps_of_handshakes_are_taken_back_in_steps() {
     alone.tick();
     assert_eq!(alone.away(), 0);
 }
+
+#[test]
+fn who_is_idle_for_too_long_is_told_that_it_is_the_end() {
+    let mut alone = Alone::new();
+    alone.serve_tls();
+    let mut client = Client::new(alone.connect());
+    client.shake_hands(&mut alone);
+    alone.engine.set_config(&[(b"timeout", b"30")], false).expect("it can be set");
+    let (now_ms, now_us) = (alone.engine.clock.now_ms(), alone.worker.clock_us());
+    (1..4).for_each(|round| {
+        alone.worker.tick(now_ms + 40_000 * round, now_us + 40_000_000 * round);
+    });
+    assert_eq!(alone.clients(), 0);
+    client.hear();
+    let state = client.session.process_new_packets().expect("the server speaks TLS");
+    assert!(state.peer_has_closed(), "it was meant");
+}
