@@ -48,6 +48,8 @@ pub(crate) struct Seen {
     pub(crate) refused: AtomicU64,
     /// Microseconds from one request to its answer, since the last look.
     latencies: Mutex<Histogram<u64>>,
+    /// The longest time from sending to the last answer: of one request, or of a few that were sent together.
+    longest_us: AtomicU64,
 }
 
 impl Seen {
@@ -58,6 +60,7 @@ impl Seen {
             replies: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             latencies,
+            longest_us: AtomicU64::new(0),
         })
     }
     /// The latencies since the last look.
@@ -66,6 +69,10 @@ impl Seen {
         let taken = latencies.clone();
         latencies.reset();
         taken
+    }
+    /// The longest that one of them has waited for its answers.
+    pub(crate) fn longest(&self) -> Duration {
+        Duration::from_micros(self.longest_us.load(Relaxed))
     }
     fn note(&self, took: Duration) {
         latency::note(&mut self.latencies.lock().unwrap_or_else(PoisonError::into_inner), took);
@@ -274,16 +281,17 @@ impl Model {
 
     /// Asks one thing, some at once, or some in a transaction, and checks the answers.
     fn step(&mut self, client: &mut impl Client, seen: &Seen) -> Result<()> {
+        let began = Instant::now();
         match self.rng.below(10) {
-            0 => self.pipeline(client, seen, PIPELINE),
-            1 if !self.is_web => self.transaction(client, seen),
+            0 => self.pipeline(client, seen, PIPELINE)?,
+            1 if !self.is_web => self.transaction(client, seen)?,
             _ => {
-                let began = Instant::now();
                 self.pipeline(client, seen, 1)?;
                 seen.note(began.elapsed());
-                Ok(())
             }
         }
+        seen.longest_us.fetch_max(began.elapsed().as_micros() as u64, Relaxed);
+        Ok(())
     }
 
     fn pipeline(&mut self, client: &mut impl Client, seen: &Seen, count: usize) -> Result<()> {

@@ -56,6 +56,9 @@ const ROUND: Duration = Duration::from_millis(700);
 const ROUNDS_BETWEEN_CLEANING: u64 = 50;
 /// Clients are paused for so long at most, and for a while not.
 const PAUSE_MS_MAX: usize = 100;
+/// An honest client that has waited for longer was held up: machines stall for seconds, and a server that does so for
+/// the one will do it for longer for the next. Under a sanitizer it is shown and not judged.
+const WAIT_MAX: Duration = Duration::from_secs(20);
 /// What of the time is spent before memory is first looked at.
 const WARMING: u32 = 5;
 
@@ -175,6 +178,10 @@ fn run(options: &Options, mut rng: Rng) -> Result<Vec<String>> {
     }
     findings.extend(crowd.stop());
     report(&siege.chosen, &lock(&siege.tallies), &crowd, &alone, &attacked);
+    let held_up = crowd.seen.iter().filter(|seen| !options.sanitized && seen.longest() > WAIT_MAX);
+    findings.extend(held_up.map(|seen| {
+        format!("{}: a client has waited for {:.1?}, and may for {WAIT_MAX:?}", seen.wire, seen.longest())
+    }));
     let status = server.stop()?;
     if !status.success() || !server.said().is_empty() && options.sanitized {
         findings.push(format!("the server has ended with {status}\n{}", server.said()));
@@ -360,10 +367,16 @@ fn report(
         sum.add(tally);
     }
     println!("{:<34} {sum}", "all");
-    println!("\nhonest                  replies     refused  p99 alone, ms  p99 under attack, ms");
+    println!(
+        "\nhonest                  replies     refused  p99 alone, ms  p99 under attack, ms  longest, ms"
+    );
     for ((seen, alone), attacked) in crowd.seen.iter().zip(alone).zip(attacked) {
         let ms = |latencies: &Histogram<u64>| latencies.value_at_quantile(0.99) as f64 / 1000.0;
         let (replies, refused) = (seen.replies.load(Relaxed), seen.refused.load(Relaxed));
-        println!("{:<20} {replies:>10} {refused:>11} {:>14.2} {:>21.2}", seen.wire, ms(alone), ms(attacked));
+        let (alone, attacked, longest) = (ms(alone), ms(attacked), seen.longest().as_secs_f64() * 1000.0);
+        println!(
+            "{:<20} {replies:>10} {refused:>11} {alone:>14.2} {attacked:>21.2} {longest:>12.1}",
+            seen.wire
+        );
     }
 }

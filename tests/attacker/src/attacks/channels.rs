@@ -6,7 +6,7 @@ use weft_client::{Incoming, Protocol, Reply};
 use weft_protocol::respb::{Control, frame};
 
 use crate::hostile::{Hostile, Line, Outcome, is_busy, wrong};
-use crate::words::{control, frame as typed, long_frame, request};
+use crate::words::{as_resp, control, frame as typed, long_frame, request};
 
 /// Channels of the attack by control frames.
 const FEW: u16 = 12;
@@ -126,4 +126,38 @@ pub(super) fn waiting(hostile: &mut Hostile) -> Outcome {
     line.drain();
     hostile.end(line);
     Ok(sent?)
+}
+
+/// Thousands of channels that wait for the same key, and all end in one moment: by their time, an error, a reset, or
+/// values that come for them one by one or together.
+pub(super) fn queue(hostile: &mut Hostile) -> Outcome {
+    let mut line = hostile.authenticated_respb()?;
+    let count = hostile.rng.between(500, 6000) as u16;
+    let key = format!("a:queue:{}", hostile.rng.next());
+    let time = *hostile.rng.pick(&["0", "0.2", "0.5"]);
+    let bytes: Vec<u8> = (1..=count).flat_map(|channel| typed(channel, &["BLPOP", &key, time])).collect();
+    line.send(&bytes)?;
+    match hostile.rng.below(4) {
+        // No opcode: the connection goes away.
+        0 => line.send(&[0x90, 0, 0, 0])?,
+        1 => {
+            let mut other = hostile.authenticated()?;
+            let values = vec!["v"; 1000];
+            other.send(&as_resp(&[&["RPUSH", &key][..], &values].concat()))?;
+            other.send(&as_resp(&["RPUSH", &key, "v"]).repeat(200))?;
+            other.drain();
+            other.send(&as_resp(&["DEL", &key]))?;
+            other.drain();
+            hostile.end(other);
+        }
+        2 => {
+            hostile.count(&line);
+            line.reset();
+            return Ok(());
+        }
+        _ => {}
+    }
+    line.drain();
+    hostile.end(line);
+    Ok(())
 }

@@ -84,6 +84,25 @@ fn channels_before_authentication(hostile: &mut Hostile) -> Outcome {
     Ok(())
 }
 
+/// Channels that are refused before AUTH, each in another page of numbers.
+pub(super) fn refused_far_apart(hostile: &mut Hostile) -> Outcome {
+    let mut lines = Vec::new();
+    for _ in 0..hostile.rng.between(1, 30) {
+        let mut line = hostile.plain()?;
+        let step = *hostile.rng.pick(&[256, 255, 64]);
+        let bytes: Vec<u8> =
+            (0..=u16::MAX).step_by(step).flat_map(|channel| typed(channel, &["PING"])).collect();
+        // It may be closed before all of it is sent.
+        let _ = line.send(&bytes);
+        line.drain();
+        lines.push(line);
+    }
+    for line in lines {
+        hostile.end(line);
+    }
+    Ok(())
+}
+
 pub(super) fn after_authentication(hostile: &mut Hostile) -> Outcome {
     let text = "x".repeat(STRING_BYTES_MAX + 1);
     for (len, served) in [(STRING_BYTES_MAX, true), (STRING_BYTES_MAX + 1, false)] {

@@ -21,7 +21,7 @@ pub(crate) struct Attack {
     pub(crate) round: fn(&mut Hostile) -> Outcome,
 }
 
-pub(crate) const ATTACKS: [Attack; 30] = [
+pub(crate) const ATTACKS: [Attack; 34] = [
     Attack { name: "random bytes", weight: 6, round: frames::random },
     Attack { name: "random requests", weight: 8, round: frames::requests },
     Attack { name: "mutated requests", weight: 10, round: frames::mutated },
@@ -32,6 +32,8 @@ pub(crate) const ATTACKS: [Attack; 30] = [
     Attack { name: "control frames in every state", weight: 8, round: channels::controls },
     Attack { name: "thousands of channels", weight: 3, round: channels::thousands },
     Attack { name: "channels that end while they wait", weight: 3, round: channels::waiting },
+    Attack { name: "thousands that wait for one key", weight: 3, round: channels::queue },
+    Attack { name: "channels refused far apart", weight: 2, round: limits::refused_far_apart },
     Attack { name: "readers that stall", weight: 3, round: sockets::slow_readers },
     Attack { name: "writers that stall", weight: 3, round: sockets::slow_writers },
     Attack { name: "half-closed sockets", weight: 4, round: sockets::half_closed },
@@ -42,10 +44,12 @@ pub(crate) const ATTACKS: [Attack; 30] = [
     Attack { name: "garbage instead of TLS", weight: 4, round: tls::garbage },
     Attack { name: "handshakes cut short", weight: 4, round: tls::truncated },
     Attack { name: "floods of handshakes", weight: 2, round: tls::flood },
+    Attack { name: "handshakes that are reset", weight: 3, round: tls::reset },
     Attack { name: "changes of keys and torn records", weight: 3, round: tls::torn },
     Attack { name: "HTTP, broken requests", weight: 6, round: web::requests },
     Attack { name: "HTTP, smuggled requests", weight: 3, round: web::smuggled },
     Attack { name: "HTTP, sizes", weight: 3, round: web::sizes },
+    Attack { name: "HTTP, without credentials", weight: 3, round: web::public },
     Attack { name: "HTTP, writers that stall", weight: 2, round: web::slow },
     Attack { name: "HTTP, bodies that are cut", weight: 4, round: web::cut },
     Attack { name: "HTTP, streams that nobody reads", weight: 2, round: web::streams },

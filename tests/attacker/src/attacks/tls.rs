@@ -75,6 +75,21 @@ pub(super) fn flood(hostile: &mut Hostile) -> Outcome {
     Ok(())
 }
 
+/// First messages of whoever is gone before they are answered.
+pub(super) fn reset(hostile: &mut Hostile) -> Outcome {
+    for _ in 0..hostile.rng.between(20, 400) {
+        let bytes = hello(hostile)?;
+        let mut line = hostile.plain()?;
+        line.send(&bytes)?;
+        hostile.count(&line);
+        line.reset();
+        if hostile.is_over() {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// A session that stands: its keys change time and again, an answer comes nevertheless; then a record that is none.
 pub(super) fn torn(hostile: &mut Hostile) -> Outcome {
     let mut line = hostile.tls()?;

@@ -59,6 +59,8 @@ const DOUBTFUL: [&str; 12] = [
 const LINE_BYTES_MAX: usize = 16 << 10;
 const HEAD_BYTES_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 64;
+/// What a body may have before authentication.
+const UNAUTHENTICATED_BODY_BYTES_MAX: usize = 16 << 10;
 /// Bytes of a message that nobody reads.
 const MESSAGE_BYTES: usize = 200_000;
 
@@ -247,6 +249,45 @@ pub(super) fn streams(hostile: &mut Hostile) -> Outcome {
         }
     }
     lines.push(other);
+    for line in lines {
+        hostile.end(line);
+    }
+    Ok(())
+}
+
+/// What needs no credentials, again and again, and with a body: pages, OPTIONS, passwords that are long and wrong.
+pub(super) fn public(hostile: &mut Hostile) -> Outcome {
+    let mut line = hostile.plain()?;
+    let count = hostile.rng.between(1, 300);
+    let page = *hostile.rng.pick(&["/v1/openapi.json", "/v1/docs", "/console/app.js", "/"]);
+    let coding = *hostile.rng.pick(&["gzip", "identity"]);
+    let page = format!("GET {page} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: {coding}\r\n\r\n");
+    // Whoever does not read is not waited for.
+    let _ = line.send(page.repeat(count).as_bytes());
+    line.drain();
+    hostile.end(line);
+    let mut line = hostile.plain()?;
+    let len = UNAUTHENTICATED_BODY_BYTES_MAX + 1;
+    line.send(format!("OPTIONS / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len}\r\n\r\n").as_bytes())?;
+    let answer = line.answer()?;
+    hostile.end(line);
+    if answer.status != 413 {
+        return wrong(format!("a body of {len} bytes before authentication is answered {}", answer.status));
+    }
+    let secret = "x".repeat(hostile.rng.between(1, 30_000));
+    let mut lines = Vec::new();
+    for _ in 0..hostile.rng.between(1, 30) {
+        let mut line = hostile.plain()?;
+        line.send(
+            format!("GET /get/a:1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {secret}\r\n\r\n")
+                .as_bytes(),
+        )?;
+        let answer = line.answer()?;
+        if answer.status != 401 {
+            return wrong(format!("a wrong password is answered {}", answer.status));
+        }
+        lines.push(line);
+    }
     for line in lines {
         hostile.end(line);
     }
