@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_lua::{Called, Chunk, Frame, Host, Identity, Level, Registered, Verdict, Vm, shebang};
+use weft_store::catalogue::Named;
 use weft_store::hash::KeyHasher;
 use weft_store::{Keyspace, Section};
 
@@ -82,7 +83,7 @@ const fn identity(insecure: bool) -> Identity {
 #[derive(Default)]
 struct Changes {
     gone: Vec<Box<[u8]>>,
-    new: Vec<(Box<[u8]>, Arc<[u8]>)>,
+    new: Vec<Named>,
 }
 
 impl Space {
