@@ -127,6 +127,14 @@ bench-resident: ## resident memory under maxmemory beside Valkey's; writes docs/
 	cp bench-out/resident/resident.json docs/benchmarks/data/
 	@$(MAKE) bench-pages PAGES=resident
 
+.PHONY: bench-gateway
+bench-gateway: ## weft gateway beside twemproxy and HAProxy: CPU an operation, 10,000 clients, what Valkey behind pays; writes docs/benchmarks (about 4 minutes)
+	cargo build --locked --release --package weft
+	scripts/bench-gateway $(CARGO_TARGET_DIR)/release/weft "$$(dirname "$$(scripts/valkey-driver)")/source/src/valkey-server" bench-out/gateway \
+		$$(scripts/debian-tools nutcracker haproxy)
+	cp bench-out/gateway/gateway.json docs/benchmarks/data/
+	@$(MAKE) bench-pages PAGES=gateway
+
 .PHONY: bench-tls
 bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handshake; writes its part of the page (about 3 minutes, and once Valkey's build)
 	cargo build --locked --release --package weft
@@ -217,6 +225,10 @@ fuzz-long: ## the same for an hour each, what was found on the way kept in tests
 attack: ## hostile clients against the server for SECONDS, while honest ones check every reply
 	cargo build --locked --release --package weft --package weft-attacker
 	$(CARGO_TARGET_DIR)/release/weft-attacker --server $(CARGO_TARGET_DIR)/release/weft --seconds $(ATTACK_SECONDS) $(ATTACK_FLAGS)
+
+.PHONY: attack-gateway
+attack-gateway: ## the same against a gateway in front of a server
+	@$(MAKE) attack ATTACK_FLAGS="--gateway $(ATTACK_FLAGS)"
 
 .PHONY: attack-asan
 attack-asan: ## the same, the server under AddressSanitizer and LeakSanitizer (needs a nightly toolchain)
