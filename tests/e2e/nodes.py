@@ -40,18 +40,22 @@ def wait_for(holds, seconds=REPLY_SECONDS):
 class Node:
     """One server."""
 
-    def __init__(self, folder, timeout_ms):
-        self.folder, self.timeout_ms = folder, timeout_ms
+    def __init__(self, folder, timeout_ms, certificates):
+        self.folder, self.timeout_ms, self.certificates = folder, timeout_ms, certificates
         self.port = free_port()
+        self.tls_port = free_port() if certificates else None
         self.bus = free_port()
         self.start()
 
     def start(self):
+        # Valkey is built without TLS.
         words = [
-            program(), "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--dir", self.folder, "--cluster-enabled", "yes",
+            shutil.which("redis-server") if self.certificates else program(), "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--dir", self.folder, "--cluster-enabled", "yes",
             "--cluster-port", self.bus, "--cluster-config-file", f"nodes-{self.port}.conf", "--cluster-node-timeout", self.timeout_ms,
             "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
         ]
+        if self.certificates:
+            words += ["--tls-port", self.tls_port, "--tls-cluster", "yes", "--tls-replication", "yes", *self.certificates]
         self.process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL)
         wait_for(self.answers)
 
@@ -84,11 +88,13 @@ class Node:
 
 
 class Cluster:
-    """Three primaries, each with a replica."""
+    """Three primaries, each with a replica. With an authority for certificates they speak TLS, beside what they speak without."""
 
-    def __init__(self, timeout_ms=PATIENT_MS):
+    def __init__(self, timeout_ms=PATIENT_MS, authority=None):
         self.folder = tempfile.TemporaryDirectory()
-        self.nodes = [Node(self.folder.name, timeout_ms) for _ in range(2 * PRIMARIES)]
+        self.is_tls = authority is not None
+        certificates = authority.flags(*authority.sign("node")) if self.is_tls else ()
+        self.nodes = [Node(self.folder.name, timeout_ms, certificates) for _ in range(2 * PRIMARIES)]
         first = self.nodes[0]
         primaries, replicas = self.nodes[:PRIMARIES], self.nodes[PRIMARIES:]
         for number, node in enumerate(primaries):
@@ -115,7 +121,10 @@ class Cluster:
         wait_for(self.is_well, 2 * REPLY_SECONDS)
 
     def url(self):
-        return "cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:PRIMARIES])
+        primaries = self.nodes[:PRIMARIES]
+        if self.is_tls:
+            return "cluster+tls://" + ",".join(f"127.0.0.1:{node.tls_port}" for node in primaries)
+        return "cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in primaries)
 
     def primary_of(self, slot):
         """Who has a slot, by what the nodes say."""
@@ -157,7 +166,7 @@ class Cluster:
         assert target.call("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id()) == "+OK"
         assert source.call("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id()) == "+OK"
         while keys := source.call("CLUSTER", "GETKEYSINSLOT", slot, 10):
-            reply = source.call("MIGRATE", "127.0.0.1", target.port, "", 0, REPLY_SECONDS * 1000, "KEYS", *keys)
+            reply = source.call("MIGRATE", "127.0.0.1", target.tls_port or target.port, "", 0, REPLY_SECONDS * 1000, "KEYS", *keys)
             assert reply in ("+OK", "+NOKEY"), reply
         target_id = target.id()
         for node in (target, source, *self.nodes):

@@ -4,171 +4,23 @@ and with `weft serve`. Does not own: the wires in front (`test_respb`, `test_rea
 
 import http.client
 import json
-import resource
 import select
-import shutil
 import socket
 import subprocess
 import tempfile
 import threading
-import time
 import unittest
 
+from behind import PATIENT, REDIS, BeforeOne, Redis, Relay, gateway
 from certificates import Authority
-from server import PROGRAM, REPLY_SECONDS, START_SECONDS, Closed, Respb, Server, Wire, argv, cancel, free_port, request
+from nodes import wait_for
+from server import PROGRAM, REPLY_SECONDS, Closed, Respb, Server, argv, cancel, request
 
-REDIS = shutil.which("redis-server")
 # Logical clients of one test: half of them have a connection, half share one.
 CLIENTS = 2_000
-FILES = 8_000
 # Connections that one worker shares among all.
 SHARED_A_WORKER = 2
-# Nothing is late where that is not what is tested, however busy the machine is.
-PATIENT = ("--upstream-timeout", str(REPLY_SECONDS * 1000))
 SHORT_MS = 1_500
-
-
-def allow_files():
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < FILES:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES if hard == resource.RLIM_INFINITY else min(hard, FILES), hard))
-
-
-# The gateway inherits what this process may open.
-allow_files()
-
-
-class Redis:
-    """A redis-server of the tests' own, whose files, such as a copy's dump.rdb, go with it."""
-
-    def __init__(self, *flags, port=None):
-        self.port = port or free_port()
-        self.folder = tempfile.TemporaryDirectory()
-        words = [REDIS, "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--daemonize", "no", "--dir", self.folder.name, *flags]
-        self.process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL)
-        wait_for(self.answers)
-
-    def answers(self):
-        assert self.process.poll() is None, "redis-server has ended"
-        try:
-            with Wire(self.port) as wire:
-                return wire.call("PING") in ("+PONG", "-NOAUTH Authentication required.")
-        except OSError:
-            return False
-
-    def connect(self):
-        return Wire(self.port)
-
-    def end(self):
-        self.process.kill()
-        self.process.wait(REPLY_SECONDS)
-
-    def stop(self):
-        self.end()
-        self.folder.cleanup()
-
-
-def wait_for(holds):
-    """Until something holds that nothing tells of: bounded, and asked for again and again."""
-    deadline = time.monotonic() + REPLY_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, "it does not come about"
-        time.sleep(0.01)
-
-
-class Relay:
-    """Stands between the gateway and the server, holds back replies, and cuts."""
-
-    def __init__(self, port):
-        self.behind = port
-        self.lock = threading.Condition()
-        self.held = False
-        self.hold_behind = None
-        self.refusing = False
-        self.asked = b""
-        self.pairs = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                near, _ = self.listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(("127.0.0.1", self.behind), START_SECONDS)
-            with self.lock:
-                self.pairs.append((near, far))
-            if self.refusing:
-                self.cut()
-            threading.Thread(target=self.serve, args=(near, far), daemon=True).start()
-
-    def serve(self, near, far):
-        requests = threading.Thread(target=self.pass_on, args=(near, far, False), daemon=True)
-        requests.start()
-        self.pass_on(far, near, True)
-        requests.join()
-        with self.lock:
-            self.pairs = [pair for pair in self.pairs if pair[0] is not near]
-            near.close()
-            far.close()
-
-    def pass_on(self, source, target, is_reply):
-        try:
-            while piece := source.recv(1 << 16):
-                with self.lock:
-                    if is_reply:
-                        self.lock.wait_for(lambda: not self.held, REPLY_SECONDS)
-                    else:
-                        self.asked += piece
-                        self.held = self.held or self.hold_behind is not None and self.hold_behind in piece
-                        self.lock.notify_all()
-                target.sendall(piece)
-        except OSError:
-            pass
-        for end in (source, target):
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-    def hold(self):
-        with self.lock:
-            self.held = True
-
-    def go_on(self):
-        with self.lock:
-            self.held = False
-            self.lock.notify_all()
-
-    def wait_for_request(self, part, times=1):
-        with self.lock:
-            assert self.lock.wait_for(lambda: self.asked.count(part) >= times, REPLY_SECONDS), (part, self.asked[-500:])
-
-    def cut(self):
-        """Ends all connections; what was held back is never seen."""
-        with self.lock:
-            for end in (end for pair in self.pairs for end in pair):
-                try:
-                    end.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
-
-    def refuse(self):
-        """Ends all connections, and whichever comes, until it is told to let them."""
-        self.refusing = True
-        self.cut()
-
-    def close(self):
-        # An accept that waits keeps the socket until it returns.
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.cut()
-
-
-def gateway(port, *flags, threads=2, to=None):
-    return Server("--to", to or f"redis://127.0.0.1:{port}", *flags, threads=threads, command="gateway")
 
 
 def names_of_clients(wire):
@@ -179,32 +31,14 @@ def own_connections(wire):
     return [client for client in names_of_clients(wire) if client["name"] == "weft-gateway"]
 
 
-class Front:
+class Forwards(BeforeOne):
     """What holds whichever server is behind; who takes it in names the server."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.backend = cls.start()
-        cls.server = gateway(cls.backend.port, *PATIENT)
-
-    @classmethod
-    def tearDownClass(cls):
-        status = cls.server.stop()
-        cls.backend.stop()
-        assert status == 0, status
 
     def setUp(self):
         with self.backend.connect() as wire:
             self.assertEqual(wire.call("FLUSHALL"), "+OK")
 
-    def connect(self, protocol=2):
-        wire = self.server.connect()
-        self.addCleanup(wire.close)
-        if protocol == 3:
-            wire.call("HELLO", "3")
-        return wire
-
-    def direct(self):
+    def behind(self):
         wire = self.backend.connect()
         self.addCleanup(wire.close)
         return wire
@@ -235,7 +69,7 @@ class Front:
         self.assertEqual(self.ask("POST", "/", json.dumps(["SET", "k", "over HTTP"])), (200, {"result": "OK"}))
         self.assertEqual(self.ask("POST", "/multi-exec", json.dumps([["INCR", "n"], ["INCR", "n"]])), (200, [{"result": 1}, {"result": 2}]))
         self.assertEqual(respb.call_on(3, "GET", "k"), "over HTTP")
-        self.assertEqual(self.direct().call("GET", "n"), "2")
+        self.assertEqual(self.behind().call("GET", "n"), "2")
         status, answer = self.ask("POST", "/lpush/k/x")
         self.assertEqual((status, answer["error"][:9]), (400, "WRONGTYPE"))
 
@@ -252,7 +86,7 @@ class Front:
             ]
         pipeline = b"".join(request(*each) for each in words)
         answers = []
-        for wire in (self.direct(), self.connect()):
+        for wire in (self.behind(), self.connect()):
             wire.call("FLUSHALL")
             writer = threading.Thread(target=wire.send, args=(pipeline,))
             writer.start()
@@ -269,12 +103,12 @@ class Front:
         short = [("SET", "k", "v"), ("GET", "k"), ("MSET", "a", "1", "b", "2"), ("MGET", "a", "b", "k"), ("INCR", "a"), ("SETNX", "k", "w")]
         for own in (("PING",), ("ECHO", "e"), ("CLIENT", "ID"), ("DISCARD",)):
             for protocol in (2, 3):
-                self.direct().call("FLUSHALL")
+                self.behind().call("FLUSHALL")
                 wire = self.connect(protocol)
                 wire.send(b"".join(request(*own) + request(*words) for words in short))
                 answers = [wire.reply() for _ in range(2 * len(short))][1::2]
                 self.assertEqual(answers, ["+OK", "v", "+OK", ["1", "2", "v"], 2, 0], own)
-                self.assertEqual(self.direct().call("MGET", "k", "a", "b"), ["v", "2", "2"], own)
+                self.assertEqual(self.behind().call("MGET", "k", "a", "b"), ["v", "2", "2"], own)
 
     def test_transactions(self):
         one, two = self.connect(), self.connect(3)
@@ -312,7 +146,7 @@ class Front:
 
     def blocked(self, count):
         """Waits until so many clients block at the server behind."""
-        direct = self.direct()
+        direct = self.behind()
         wait_for(lambda: f"blocked_clients:{count}\r\n" in direct.call("INFO", "clients"))
 
     def test_blocking(self):
@@ -369,7 +203,7 @@ class Front:
         self.assertEqual(pattern.reply(), ["psubscribe", "n*", 1])
         respb.send_command(1, "SUBSCRIBE", "news")
         self.assertEqual(respb.frame(), (1, [["subscribe", "news", 1]]))
-        publisher, direct = self.connect(), self.direct()
+        publisher, direct = self.connect(), self.behind()
         # The gateway is one subscriber of the channel, and one of the pattern.
         self.assertEqual(publisher.call("PUBLISH", "news", "hello"), 2)
         self.assertEqual(direct.call("PUBLISH", "other", "there"), 1)
@@ -433,11 +267,11 @@ class Front:
         ann.send(request("GET", "a:1") + request("DEL", "a:1") + request("GET", "b:1") + request("GET", "a:1"))
         replies = [ann.reply() for _ in range(4)]
         self.assertEqual([str(reply)[:7] for reply in replies], ["v", "-NOPERM", "-NOPERM", "v"])
-        self.assertNotIn("ann", self.direct().call("ACL", "USERS"))
+        self.assertNotIn("ann", self.behind().call("ACL", "USERS"))
         self.assertEqual(admin.call("ACL", "DELUSER", "ann"), 1)
 
     def test_two_thousand_clients_over_few_connections(self):
-        respb, direct = self.respb(), self.direct()
+        respb, direct = self.respb(), self.behind()
         wires = [self.connect() for _ in range(CLIENTS // 2)]
         for turn in range(2):
             for number, wire in enumerate(wires):
@@ -455,13 +289,13 @@ class Front:
 
 
 @unittest.skipUnless(REDIS, "redis-server is not installed: apt-get install redis-server")
-class BeforeRedis(Front, unittest.TestCase):
+class BeforeRedis(Forwards, unittest.TestCase):
     @staticmethod
     def start():
         return Redis()
 
 
-class BeforeWeft(Front, unittest.TestCase):
+class BeforeWeft(Forwards, unittest.TestCase):
     @staticmethod
     def start():
         return Server()
@@ -628,9 +462,9 @@ class Bounds(unittest.TestCase):
 
     def test_a_password_behind(self):
         with Server("--requirepass", "s3cret") as backend:
-            with gateway(backend.port, to=f"redis://default:s3cret@127.0.0.1:{backend.port}") as server, server.connect() as wire:
+            with gateway(f"redis://default:s3cret@127.0.0.1:{backend.port}") as server, server.connect() as wire:
                 self.assertEqual(wire.call("SET", "k", "v"), "+OK")
-            with gateway(backend.port, to=f"redis://default:wrong@127.0.0.1:{backend.port}") as server, server.connect() as wire:
+            with gateway(f"redis://default:wrong@127.0.0.1:{backend.port}") as server, server.connect() as wire:
                 reply = wire.call("GET", "k")
                 self.assertIn("cannot be reached", reply)
                 self.assertIn("WRONGPASS", reply)
@@ -644,11 +478,11 @@ class Bounds(unittest.TestCase):
             with Server(*flags) as backend:
                 to = f"rediss://127.0.0.1:{backend.port}"
                 shown = ("--upstream-cert", certificate, "--upstream-key", key)
-                with gateway(0, "--upstream-ca", authority.file, *shown, to=to) as server, server.connect() as wire:
+                with gateway(to, "--upstream-ca", authority.file, *shown) as server, server.connect() as wire:
                     self.assertEqual((wire.call("SET", "k", "x" * 100_000), wire.call("STRLEN", "k")), ("+OK", 100_000))
                     wire.send(b"".join(request("GET", "k") for _ in range(100)))
                     self.assertEqual({wire.reply() for _ in range(100)}, {"x" * 100_000})
-                with gateway(0, "--upstream-ca", stranger.file, *shown, to=to) as server, server.connect() as wire:
+                with gateway(to, "--upstream-ca", stranger.file, *shown) as server, server.connect() as wire:
                     self.assertIn("cannot be reached", wire.call("GET", "k"))
             self.assertEqual(backend.process.returncode, 0)
 

@@ -13,11 +13,11 @@ try:
 except ImportError:
     redis = None
 
+from behind import PATIENT, BeforeMany, gateway
 from nodes import NOTICED_MS, PATIENT_MS, Cluster, program, wait_for
-from server import REPLY_SECONDS, Respb, Server, Wire, request
+from server import REPLY_SECONDS, Respb, Wire, request
 from toxic import is_linearizable
 
-PATIENT = ("--upstream-timeout", str(REPLY_SECONDS * 1000))
 # Keys whose slots are of the first, second and third primary, as they begin; and one of the first's slot.
 KEYS = ("b", "c", "a")
 SLOT_OF_B = 3300
@@ -30,36 +30,14 @@ SHORT_MS = 2_000
 REPLICA_SECONDS = 3
 
 
-def gateway(to, *flags):
-    return Server("--to", to, *flags, threads=2, command="gateway")
-
-
 def connection_lost(reply):
     return isinstance(reply, str) and reply.startswith("-ERR the connection to the server behind the gateway was lost")
 
 
 @unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
-class BehindCluster(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = Cluster()
-        cls.addClassCleanup(cls.cluster.stop)
-        cls.server = gateway(cls.cluster.url(), *PATIENT)
-
-    @classmethod
-    def tearDownClass(cls):
-        status = cls.server.stop()
-        assert status == 0, status
-
+class BehindCluster(BeforeMany, unittest.TestCase):
     def setUp(self):
         self.cluster.flush()
-
-    def connect(self, protocol=2):
-        wire = self.server.connect()
-        self.addCleanup(wire.close)
-        if protocol == 3:
-            wire.call("HELLO", "3")
-        return wire
 
     def test_keys_are_where_their_slots_are(self):
         for wire in (self.connect(), self.connect(3)):
@@ -145,24 +123,6 @@ class BehindCluster(unittest.TestCase):
             self.assertEqual([waiting.reply(), waiting.reply()], [[key, "v"], "+PONG"])
             self.assertIsNone(waiting.call("BLPOP", key, "0.01"))
 
-    def test_scripts_and_messages(self):
-        wire = self.connect()
-        digest = wire.call("SCRIPT", "LOAD", "return redis.call('INCR', KEYS[1])")
-        self.assertEqual(wire.call("SCRIPT", "EXISTS", digest, "0" * 40), [1, 0])
-        self.assertEqual([wire.call("EVALSHA", digest, "1", key) for key in KEYS], [1, 1, 1])
-        # A node that has lost it is given it again.
-        self.assertEqual(self.cluster.nodes[1].call("SCRIPT", "FLUSH"), "+OK")
-        self.assertEqual([wire.call("EVALSHA", digest, "1", key) for key in KEYS], [2, 2, 2])
-        self.assertTrue(wire.call("EVALSHA", "0" * 40, "0").startswith("-NOSCRIPT"))
-        subscriber = self.connect(3)
-        subscriber.send(request("SUBSCRIBE", "news") + request("PSUBSCRIBE", "n*"))
-        self.assertEqual([subscriber.reply(), subscriber.reply()], [["subscribe", "news", 1], ["psubscribe", "n*", 2]])
-        for node in self.cluster.nodes:
-            node.call("PUBLISH", "news", f"from {node.port}")
-            heard = [subscriber.reply(), subscriber.reply()]
-            self.assertIn(["message", "news", f"from {node.port}"], heard)
-            self.assertIn(["pmessage", "n*", "news", f"from {node.port}"], heard)
-
     @unittest.skipUnless(redis, "redis-py is not installed: tests/e2e/run installs it")
     def test_redis_py_needs_not_know_and_may(self):
         plain = redis.Redis(port=self.server.port)
@@ -197,9 +157,6 @@ class BehindCluster(unittest.TestCase):
         self.assertEqual(wire.call("READONLY"), "+OK")
         self.assertIn("redis_mode:cluster", wire.call("INFO", "server"))
         for words, why in (
-            (("SSUBSCRIBE", "s"), "shard channels of a cluster do not go through it"),
-            (("SPUBLISH", "s", "m"), "shard channels of a cluster do not go through it"),
-            (("PUBSUB", "NUMSUB", "c"), "each node knows only its own"),
             (("SELECT", "1"), "it has database 0"),
             (("SWAPDB", "0", "1"), "a cluster has database 0"),
             (("CLUSTER", "FORGET", "x"), "it shows itself as a cluster's only node"),

@@ -5,8 +5,9 @@ import subprocess
 import tempfile
 import unittest
 
+from behind import PATIENT, REDIS, Redis, gateway
+from nodes import wait_for
 from server import Closed, free_port, request
-from test_gateway import PATIENT, REDIS, Redis, gateway, wait_for
 
 
 class Sentinel:
@@ -39,7 +40,7 @@ class BehindSentinel(unittest.TestCase):
             self.addCleanup(sentinel.stop)
             # Nobody listens at the first address: the next is asked.
             to = f"sentinel://127.0.0.1:{free_port()},127.0.0.1:{sentinel.port}/main"
-            server = gateway(0, *PATIENT, to=to)
+            server = gateway(to, *PATIENT)
             self.addCleanup(server.stop)
 
             def has(value):
@@ -65,7 +66,7 @@ class BehindSentinel(unittest.TestCase):
             self.addCleanup(one.stop)
             sentinel = Sentinel(folder, one.port)
             self.addCleanup(sentinel.stop)
-            with gateway(0, to=f"sentinel://127.0.0.1:{sentinel.port}/other") as server, server.connect() as wire:
+            with gateway(f"sentinel://127.0.0.1:{sentinel.port}/other") as server, server.connect() as wire:
                 self.assertIn("no Sentinel knows a master of that name", wire.call("GET", "k"))
 
 

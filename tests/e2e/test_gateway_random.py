@@ -9,8 +9,8 @@ import random
 import threading
 import unittest
 
+from behind import PATIENT, REDIS, Redis, gateway
 from server import Server, request
-from test_gateway import PATIENT, REDIS, Redis, gateway
 
 SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
 CLIENTS = int(os.environ.get("CLIENTS", "8"))

@@ -7,9 +7,9 @@ import threading
 import time
 import unittest
 
-from nodes import Cluster, program
+from behind import PATIENT, REDIS, BeforeMany, BeforeOne, Redis, Relay, gateway
+from nodes import program, wait_for
 from server import REPLY_SECONDS, Respb, Server, Wire, request
-from test_gateway import PATIENT, REDIS, Redis, Relay, gateway, wait_for
 
 # The load of the test of staleness.
 KEYS = 24
@@ -70,11 +70,6 @@ class Clients:
 
     def cacher(self, *options):
         wire = Cacher(self.server.port, *options)
-        self.addCleanup(wire.close)
-        return wire
-
-    def connect(self):
-        wire = self.server.connect()
         self.addCleanup(wire.close)
         return wire
 
@@ -227,22 +222,7 @@ class Stale(Clients):
         self.assertTrue(any(caches), "nothing was kept")
 
 
-class OneServer(Stale, Tracked):
-    @classmethod
-    def setUpClass(cls):
-        cls.backend = cls.start()
-        cls.server = gateway(cls.backend.port, *PATIENT)
-
-    @classmethod
-    def tearDownClass(cls):
-        status = cls.server.stop()
-        cls.backend.stop()
-        assert status == 0, status
-
-    def direct(self, *words):
-        with self.backend.connect() as wire:
-            return wire.call(*words)
-
+class OneServer(BeforeOne, Stale, Tracked):
     def test_all_may_be_gone(self):
         backend = self.start()
         self.addCleanup(backend.stop)
@@ -288,25 +268,24 @@ class BeforeWeft(OneServer, unittest.TestCase):
         with Server() as backend, backend.connect() as admin:
             admin.call("ACL", "SETUSER", "gate", "on", ">secret", "~*", "&*", "+@all", "-client|tracking")
             to = f"redis://gate:secret@127.0.0.1:{backend.port}"
-            with gateway(backend.port, *PATIENT, to=to) as server:
+            with gateway(to, *PATIENT) as server:
                 wire = Cacher(server.port)
                 self.assertIn("does not tell of changes: NOPERM", wire.ask("CLIENT", "TRACKING", "ON"))
                 self.assertEqual(wire.ask("SET", "k", "v"), "+OK")
                 wire.close()
 
 
-class Clustered:
+class Clustered(BeforeMany):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster()
-        cls.addClassCleanup(cls.cluster.stop)
-        cls.server = Server("--to", cls.cluster.url(), *PATIENT, threads=2, command="gateway")
+        super().setUpClass()
         # One that nobody tracks through, for changes.
-        cls.other = Server("--to", cls.cluster.url(), *PATIENT, threads=1, command="gateway")
+        cls.other = gateway(cls.cluster.url(), *PATIENT, threads=1)
 
     @classmethod
     def tearDownClass(cls):
-        assert [cls.server.stop(), cls.other.stop()] == [0, 0]
+        super().tearDownClass()
+        assert cls.other.stop() == 0
 
     def direct(self, *words):
         with self.other.connect() as wire:

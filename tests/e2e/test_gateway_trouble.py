@@ -10,8 +10,9 @@ import threading
 import time
 import unittest
 
+from behind import PATIENT, REDIS, Redis, gateway
+from nodes import wait_for
 from server import REPLY_SECONDS, Server, Wire, request
-from test_gateway import PATIENT, REDIS, Redis, gateway, wait_for
 from toxic import Toxic, is_linearizable
 
 CLIENTS = 6

@@ -126,7 +126,7 @@ fn keys_of<'a, 'r: 'a>(requests: impl Iterator<Item = &'a Args<'r>>) -> Result<K
     let (mut first, mut all): (Option<(u16, Vec<u8>)>, _) = (None, Keys::default());
     let mut other = None;
     for args in requests {
-        keys::each_with_flags(args, |index, _| {
+        each_with_slot(args, |index| {
             let key = args.bytes(index);
             let slot = keys::key_slot(key);
             match &first {
@@ -145,6 +145,17 @@ fn keys_of<'a, 'r: 'a>(requests: impl Iterator<Item = &'a Args<'r>>) -> Result<K
         (Some(one), Some(two)) => Err(cross_slot(&one, &two)),
         _ => Ok(all),
     }
+}
+
+/// Visits keys, and shard channels, which have slots as keys do.
+fn each_with_slot(args: &Args<'_>, mut visit: impl FnMut(usize)) {
+    let (first, last, _) = args.spec.keys;
+    if args.spec.group == "pubsub" && first > 0 {
+        // They stand where keys do: one, or all from there on.
+        let end = if last < 0 { args.len() } else { last as usize + 1 };
+        return (first as usize..end).for_each(visit);
+    }
+    keys::each_with_flags(args, |index, _| visit(index));
 }
 
 fn cross_slot(one: &(u16, Vec<u8>), two: &(u16, Vec<u8>)) -> Error {

@@ -11,7 +11,7 @@ use weft_engine::error::{Error, ErrorCode};
 use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
-use crate::dial::Checks;
+use crate::dial::{Checks, UNCHECKED};
 use crate::link::{Due, Expect, Link};
 
 /// What a client is to be told.
@@ -157,7 +157,11 @@ pub(crate) fn replied(
         }
         Expect::Alone => {
             tell(&mut front, Answer::Reply { bytes, resp2 });
-            next = if link.watches { Next::GoOn } else { Next::Free };
+            next = match link.watches {
+                true => Next::GoOn,
+                false if link.id == UNCHECKED => Next::End("it was made while a script ran".into()),
+                false => Next::Free,
+            };
         }
     }
     if let Some((to, names)) = tracked

@@ -199,10 +199,7 @@ impl Cluster {
         if let Some(at) = known.position(|known| known == (address, &reads_only)) {
             return Ok(at);
         }
-        let mut options = (*self.common.options).clone();
-        options.to.address = address.clone();
-        options.cluster.clear();
-        options.reads_only = reads_only;
+        let options = Options { reads_only, ..self.common.options.at(address) };
         let at = if self.nodes.len() < SERVERS_MAX {
             self.nodes.len()
         } else {
@@ -289,6 +286,7 @@ impl Cluster {
             }
             Kind::Watch | Kind::Exec(_) if forward.leased => {
                 let mut order = Order::new(&forward, bytes, now_ms);
+                order.prefix = self.common.scripts.before(&forward.kind, bytes);
                 let is_exec = matches!(forward.kind, Kind::Exec(_));
                 let leased = client.leased;
                 let fits = |slot: Option<u16>| {
@@ -325,7 +323,11 @@ impl Cluster {
                     return self.orders.done(id, 0, held, front);
                 }
             }
-            _ => client.orders.push_back(Order::new(&forward, bytes, now_ms)),
+            kind => {
+                let mut order = Order::new(&forward, bytes, now_ms);
+                order.prefix = self.common.scripts.before(kind, bytes);
+                client.orders.push_back(order);
+            }
         }
         self.orders.is_ready(id);
     }

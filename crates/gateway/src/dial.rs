@@ -18,6 +18,9 @@ use crate::options::{Options, Sentinel};
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_TRIES: u32 = 3;
 
+/// In the place of a connection's CLIENT ID: of what it is to be able to do it was asked nothing.
+pub(crate) const UNCHECKED: i64 = 0;
+
 /// What every connection must be able to do.
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
@@ -112,7 +115,9 @@ fn find(sentinel: &Sentinel, to: &Config) -> weft_client::Result<Address> {
     let mut last = weft_client::Error::Unexpected("no Sentinel knows a master of that name");
     for address in &sentinel.addresses {
         let asked = Connection::connect(
-            &Config::at(address.clone()).with_protocol(Protocol::Resp2).with_timeouts(to.timeouts),
+            &Config { tls: to.tls.clone(), ..Config::at(address.clone()) }
+                .with_protocol(Protocol::Resp2)
+                .with_timeouts(to.timeouts),
         )
         .and_then(|mut asked| asked.command(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &sentinel.name]));
         match asked {
@@ -132,7 +137,7 @@ fn find(sentinel: &Sentinel, to: &Config) -> weft_client::Result<Address> {
 }
 
 /// Whoever blocks may wait for hours in which nothing comes: that the other end is gone is asked of the system.
-fn keep_alive(connection: &Connection) {
+pub(crate) fn keep_alive(connection: &Connection) {
     // Over a Unix socket there is nothing to be asked.
     let _ = sockopt::set_tcp_keepidle(connection, KEEP_ALIVE);
     let _ = sockopt::set_tcp_keepintvl(connection, KEEP_ALIVE / KEEP_ALIVE_TRIES);
@@ -144,6 +149,12 @@ fn connect(options: &Options, checks: &Checks, resp2: bool) -> weft_client::Resu
     keep_alive(&connection);
     if options.reads_only {
         connection.command(&["READONLY"])?;
+    }
+    // It runs a script: who ends that needs no more than a connection.
+    if let Err(weft_client::Error::Server(error)) = connection.command(&["PING"])
+        && error.code() == "BUSY"
+    {
+        return Ok((connection.without_waiting()?, UNCHECKED));
     }
     let id = connection.query::<i64>(&["CLIENT", "ID"])?;
     // Where MULTI is refused, what is behind it would run at once.

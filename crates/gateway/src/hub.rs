@@ -1,34 +1,44 @@
-//! Owns: subscriptions at the server behind: one connection for those of all clients, which of them the server has
-//! confirmed, when nobody wants one any more, and the end of all when the connection breaks. Does not own: who is
+//! Owns: subscriptions at the servers behind: which connection brings what, which of it is confirmed, when nobody wants
+//! it any more, and the end of all when a connection breaks. Does not own: one connection (`crate::lines`), who is
 //! subscribed here (`weft_engine::pubsub`).
 //!
 //! A client's SUBSCRIBE runs here when the server has confirmed every name of it: a message that is published behind
 //! its answer reaches it. Names that nobody wants any more are given up by and by.
+//!
+//! In front of one server there is one connection for all. In front of a cluster one node brings what is published
+//! anywhere; the owner of a shard channel's slot brings that; events of keys are brought by each primary, for its own.
+//! Where another node takes a primary's place or a slot moves, whoever could miss something is closed.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use weft_client::{Connection, Event, Reply};
+use weft_client::{Address, Connection, Event, Reply};
 use weft_engine::forward::SubscriptionKind;
 use weft_engine::mailbox::{Kill, Message, Recipient};
 use weft_engine::pubsub::Space;
-use weft_engine::{Engine, Postponed};
+use weft_engine::{Engine, Postponed, keys};
 
+use crate::answer::Redirect;
+use crate::atlas::NOBODY;
 use crate::dial::{self, Arrival, Inbox};
+use crate::lines::{Line, Name, is_of_events, may_be_of_events};
 use crate::options::Options;
 
 /// How often names are looked for that nobody wants any more.
 const LOOK: Duration = Duration::from_secs(1);
-/// The pause after the connection could not be made, in which whoever subscribes is refused.
+/// The pause after a connection could not be made, in which whoever subscribes is refused.
 const PAUSE: Duration = Duration::from_millis(500);
-
-type Name = (SubscriptionKind, Box<[u8]>);
+/// The pause before a slot's owner is looked for again.
+const AGAIN: Duration = Duration::from_millis(50);
+/// The connection for all that is not of one node.
+const ANY: u64 = 0;
 
 /// What somebody wants.
 #[derive(Debug)]
@@ -37,11 +47,17 @@ struct Wish {
     kind: SubscriptionKind,
     request: Box<Postponed>,
     inbox: Arc<Inbox>,
+    /// Nobody waits for longer.
+    until: Instant,
 }
 
 impl Wish {
     fn names(&self) -> Vec<Box<[u8]>> {
         self.request.args.args().rest(1).map(Into::into).collect()
+    }
+    fn has_events(&self) -> bool {
+        self.kind != SubscriptionKind::Shard
+            && self.names().iter().any(|name| may_be_of_events(name, self.kind == SubscriptionKind::Pattern))
     }
     fn answer(self, result: Result<u64, String>) {
         self.inbox.put(Arrival::Subscribed(self.to, self.request, result));
@@ -61,7 +77,7 @@ struct Desk {
 pub(crate) struct Hub {
     desk: Mutex<Desk>,
     wake: OwnedFd,
-    /// Which connection brings messages now: another number after each loss.
+    /// Another number after each loss.
     generation: AtomicU64,
     options: Arc<Options>,
     engine: Reference,
@@ -86,14 +102,21 @@ impl Hub {
             options,
             engine: Reference(engine),
         });
+        if let Some(atlas) = &hub.options.atlas {
+            let woken = Arc::downgrade(&hub);
+            atlas.tell(Arc::new(move || woken.upgrade().iter().for_each(|hub| hub.wake())));
+        }
         let own = Arc::clone(&hub);
-        let run = move || State { hub: &own, ..State::new(&own) }.run();
-        thread::Builder::new().name("weft-hub".into()).spawn(run)?;
+        thread::Builder::new().name("weft-hub".into()).spawn(move || State::new(own).run())?;
         Ok(hub)
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn wake(&self) {
+        // Fails only when the counter is full, and then the thread is about to wake anyway.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
     /// A client wants to be subscribed; its worker hears by its inbox.
@@ -104,9 +127,15 @@ impl Hub {
         kind: SubscriptionKind,
         request: Postponed,
     ) {
-        self.desk().wishes.push(Wish { to, kind, request: Box::new(request), inbox: Arc::clone(inbox) });
-        // Fails only when the counter is full, and then the thread is about to wake anyway.
-        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+        let until = Instant::now() + Duration::from_millis(self.options.timeout_ms);
+        self.desk().wishes.push(Wish {
+            to,
+            kind,
+            request: Box::new(request),
+            inbox: Arc::clone(inbox),
+            until,
+        });
+        self.wake();
     }
 
     /// Whether what was confirmed for a connection still comes.
@@ -114,7 +143,7 @@ impl Hub {
         self.generation.load(Relaxed) == generation
     }
 
-    /// A worker has seen to a wish: its client is subscribed here, if it is still there. Should the connection have
+    /// A worker has seen to a wish: its client is subscribed here, if it is still there. Should a connection have
     /// ended meanwhile, the client is closed as all others were.
     pub(crate) fn settled(&self, to: Recipient, generation: u64) {
         let mut desk = self.desk();
@@ -123,156 +152,254 @@ impl Hub {
             self.engine.0.post(Message::Kill(to, Kill::Upstream));
         }
     }
+
+    /// What some are subscribed to comes no more: nobody may think that he is.
+    fn close(&self, picks: impl Fn(&[u8], bool) -> bool) {
+        let engine = self.engine.0;
+        // Behind this, who was confirmed before is closed when he is subscribed.
+        self.generation.fetch_add(1, Relaxed);
+        let _desk = self.desk();
+        for who in engine.pubsub.subscribers_where(picks) {
+            engine.post(Message::Kill(who, Kill::Upstream));
+        }
+    }
+    fn close_all_of(&self, names: &HashSet<Name>) {
+        let names: HashSet<(&[u8], bool)> =
+            names.iter().map(|(kind, name)| (&**name, *kind == SubscriptionKind::Pattern)).collect();
+        if !names.is_empty() {
+            self.close(|name, is_pattern| names.contains(&(name, is_pattern)));
+        }
+    }
 }
 
+/// Names, and the node that brings them; nothing where any will do.
+type Source = (Option<Address>, Vec<Box<[u8]>>);
+/// A wish, and the requests that must be answered: of which connection, which.
+type Waiting = (Vec<(u64, u64)>, Wish);
+/// A connection that was made: for whom, by which attempt.
+type Made = (u64, u64, Result<Connection, String>);
+
 /// The thread's own.
-struct State<'h> {
-    hub: &'h Hub,
-    connection: Option<Connection>,
-    /// Names that were asked for, and by which request of the connection.
-    names: HashMap<Name, u64>,
-    /// Wishes that wait for a request to be confirmed.
-    waiting: VecDeque<(u64, Wish)>,
-    /// Requests that were sent, and that were answered.
-    sent: u64,
-    confirmed: u64,
-    down_until: Option<(Instant, String)>,
+struct State {
+    hub: Arc<Hub>,
+    /// By their numbers, which are never used again.
+    lines: BTreeMap<u64, Line>,
+    numbers: u64,
+    waiting: Vec<Waiting>,
+    /// Wishes of which is not known who could fulfil them.
+    later: Vec<Wish>,
+    made: (Sender<Made>, Receiver<Made>),
+    /// The cluster's primaries, and by which map.
+    primaries: Vec<Address>,
+    version: u64,
     looked: Instant,
 }
 
-impl<'h> State<'h> {
-    fn new(hub: &'h Hub) -> Self {
+impl State {
+    fn new(hub: Arc<Hub>) -> Self {
         Self {
             hub,
-            connection: None,
-            names: HashMap::new(),
-            waiting: VecDeque::new(),
-            sent: 0,
-            confirmed: 0,
-            down_until: None,
+            lines: BTreeMap::from([(ANY, Line::default())]),
+            numbers: ANY,
+            waiting: Vec::new(),
+            later: Vec::new(),
+            made: channel(),
+            primaries: Vec::new(),
+            version: 0,
             looked: Instant::now(),
         }
     }
 
     fn run(mut self) {
         loop {
-            let wishes = std::mem::take(&mut self.hub.desk().wishes);
-            for wish in wishes {
+            self.look_at_map();
+            while let Ok((number, attempt, made)) = self.made.1.try_recv() {
+                self.made(number, attempt, made);
+            }
+            let new = std::mem::take(&mut self.hub.desk().wishes);
+            for wish in std::mem::take(&mut self.later).into_iter().chain(new) {
                 self.wish(wish);
             }
-            if self.connection.is_some()
-                && let Err(why) = self.receive()
-            {
-                self.end(&why);
+            for number in self.numbers() {
+                if let Err(why) = self.receive(number) {
+                    self.end(number, &why);
+                }
             }
+            self.answer_confirmed();
             if self.looked.elapsed() >= LOOK {
                 self.looked = Instant::now();
-                if let Err(why) = self.give_up_unwanted() {
-                    self.end(&why);
-                }
+                self.give_up_unwanted();
             }
             self.wait();
         }
     }
+    fn numbers(&self) -> Vec<u64> {
+        self.lines.keys().copied().collect()
+    }
 
-    /// Waits for the server, a wish, or the next look.
+    /// Waits for a server, a wish, a connection, or the next look.
     fn wait(&self) {
         let mut fds = vec![PollFd::new(&self.hub.wake, PollFlags::IN)];
-        if let Some(connection) = &self.connection {
-            fds.push(PollFd::from_borrowed_fd(connection.as_fd(), PollFlags::IN));
-        }
-        let limit = Timespec { tv_sec: LOOK.as_secs() as i64, tv_nsec: 0 };
+        let connections = self.lines.values().filter_map(|line| line.connection.as_ref());
+        fds.extend(connections.map(|connection| PollFd::from_borrowed_fd(connection.as_fd(), PollFlags::IN)));
+        let limit = if self.later.is_empty() { LOOK } else { AGAIN };
+        let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos().into() };
         // A signal, or whatever else: the loop looks at all again.
         let _ = poll(&mut fds, Some(&limit));
         let _ = rustix::io::read(&self.hub.wake, &mut [0; 8]);
     }
 
+    /// Where a wish's names come from.
+    fn sources(&self, wish: &Wish) -> Result<Vec<Source>, String> {
+        let names = wish.names();
+        let Some(atlas) = &self.hub.options.atlas else { return Ok(vec![(None, names)]) };
+        if wish.kind == SubscriptionKind::Shard {
+            // They have one slot, or the engine had refused them.
+            let slot = keys::key_slot(names.first().map_or(&b""[..], AsRef::as_ref));
+            let map = atlas.map()?;
+            let owner = map.primaries.get(usize::from(map.owners[usize::from(slot)]));
+            let owner = owner.ok_or_else(|| format!("no node has slot {slot}"))?;
+            return Ok(vec![(Some(owner.clone()), names)]);
+        }
+        let is_pattern = wish.kind == SubscriptionKind::Pattern;
+        let events: Vec<_> =
+            names.iter().filter(|name| may_be_of_events(name, is_pattern)).cloned().collect();
+        let mut sources = vec![(None, names)];
+        if !events.is_empty() {
+            if self.primaries.is_empty() {
+                return Err("no primary is known".into());
+            }
+            sources.extend(self.primaries.iter().map(|primary| (Some(primary.clone()), events.clone())));
+        }
+        Ok(sources)
+    }
+
     fn wish(&mut self, wish: Wish) {
-        if let Err(why) = self.connect() {
-            return wish.answer_refused(why);
-        }
-        let mut new = Vec::new();
-        let mut behind = self.confirmed;
-        for name in wish.names() {
-            let request = *self.names.entry((wish.kind, name.clone())).or_insert_with(|| {
-                new.push(name);
-                self.sent + 1
-            });
-            behind = behind.max(request);
-        }
-        if !new.is_empty() {
-            self.sent += 1;
-            if let Err(why) = self.send(command(wish.kind, true), &new) {
-                wish.answer_refused(why.clone());
-                return self.end(&why);
+        let sources = match self.sources(&wish) {
+            Ok(sources) => sources,
+            Err(_) if Instant::now() < wish.until => return self.later.push(wish),
+            Err(why) => return wish.answer(Err(why)),
+        };
+        let mut needs = Vec::new();
+        for (to, names) in sources {
+            let number = match self.line(to) {
+                Ok(number) => number,
+                Err(why) => return wish.answer(Err(why)),
+            };
+            let asked = self.lines.get_mut(&number).map(|line| line.want(wish.kind, &names));
+            match asked {
+                Some(Ok(request)) => needs.push((number, request)),
+                Some(Err(why)) => {
+                    self.end(number, &why);
+                    return wish.answer(Err(why));
+                }
+                None => {}
             }
         }
-        if behind > self.confirmed {
-            self.waiting.push_back((behind, wish));
-        } else {
-            self.answer(wish);
-        }
+        self.waiting.push((needs, wish));
     }
 
-    fn answer(&self, wish: Wish) {
-        // Before the worker can have seen to it.
-        self.hub.desk().answered += 1;
-        wish.answer(Ok(self.hub.generation.load(Relaxed)));
-    }
-
-    fn connect(&mut self) -> Result<(), String> {
-        if self.connection.is_some() {
-            return Ok(());
-        }
-        if let Some((until, why)) = &self.down_until
-            && Instant::now() < *until
-        {
-            return Err(why.clone());
-        }
-        match dial::server(&self.hub.options, false) {
-            Ok(connection) => {
-                self.connection = Some(connection);
-                (self.sent, self.confirmed, self.down_until) = (0, 0, None);
-                Ok(())
+    /// The connection to a node, which may be being made.
+    fn line(&mut self, to: Option<Address>) -> Result<u64, String> {
+        let known = self.lines.iter().find(|(_, line)| line.to == to);
+        let number = known.map(|(number, _)| *number).unwrap_or_else(|| {
+            self.numbers += 1;
+            self.lines.insert(self.numbers, Line::to(to));
+            self.numbers
+        });
+        let Some(line) = self.lines.get_mut(&number) else { return Ok(number) };
+        if line.connection.is_none() && line.attempt.is_none() {
+            if let Some((until, why)) = &line.down
+                && Instant::now() < *until
+            {
+                return Err(why.clone());
             }
-            Err(error) => {
-                self.down_until = Some((Instant::now() + PAUSE, error.to_string()));
-                Err(error.to_string())
-            }
+            self.numbers += 1;
+            line.attempt = Some(self.numbers);
+            self.dial(number, self.numbers)?;
+        }
+        Ok(number)
+    }
+
+    fn dial(&self, number: u64, attempt: u64) -> Result<(), String> {
+        let to = self.lines.get(&number).and_then(|line| line.to.as_ref());
+        let options = match to {
+            Some(address) => Arc::new(self.hub.options.at(address)),
+            None => Arc::clone(&self.hub.options),
+        };
+        let (hub, made) = (Arc::clone(&self.hub), self.made.0.clone());
+        let work = move || {
+            let connection = dial::server(&options, false).inspect(dial::keep_alive);
+            // The hub's thread lives as long as the process.
+            let _ = made.send((number, attempt, connection.map_err(|error| error.to_string())));
+            hub.wake();
+        };
+        let thread = thread::Builder::new().name("weft-dial".into()).spawn(work);
+        thread.map(|_| ()).map_err(|error| format!("no thread to connect on: {error}"))
+    }
+
+    fn made(&mut self, number: u64, attempt: u64, made: Result<Connection, String>) {
+        let Some(line) = self.lines.get_mut(&number).filter(|line| line.attempt == Some(attempt)) else {
+            return;
+        };
+        let stands = made.and_then(|connection| line.stands(connection));
+        if let Err(why) = stands {
+            line.down = Some((Instant::now() + PAUSE, why.clone()));
+            self.end(number, &why);
         }
     }
 
-    fn send(&mut self, command: &str, names: &[Box<[u8]>]) -> Result<(), String> {
-        let Some(connection) = &mut self.connection else { return Ok(()) };
-        let words: Vec<&[u8]> =
-            std::iter::once(command.as_bytes()).chain(names.iter().map(AsRef::as_ref)).collect();
-        connection.send(&words).and_then(|_| connection.flush()).map_err(|error| error.to_string())
+    /// Tells those whose names all come now.
+    fn answer_confirmed(&mut self) {
+        let lines = &self.lines;
+        let comes = |(needs, _): &mut Waiting| {
+            let is_there = |(line, request): &(u64, u64)| {
+                lines.get(line).is_some_and(|line| line.has_confirmed(*request))
+            };
+            needs.iter().all(is_there)
+        };
+        for (_, wish) in self.waiting.extract_if(.., comes).collect::<Vec<_>>() {
+            // Before the worker can have seen to it.
+            self.hub.desk().answered += 1;
+            wish.answer(Ok(self.hub.generation.load(Relaxed)));
+        }
     }
 
-    /// Takes all that has come.
-    fn receive(&mut self) -> Result<(), String> {
+    /// Takes all that has come over one connection.
+    fn receive(&mut self, number: u64) -> Result<(), String> {
         loop {
-            let Some(connection) = &mut self.connection else { return Ok(()) };
+            let line = self.lines.get_mut(&number);
+            let Some(connection) = line.and_then(|line| line.connection.as_mut()) else { return Ok(()) };
             match connection.next_event(Some(Duration::ZERO)).map_err(|error| error.to_string())? {
                 None => return Ok(()),
-                Some(Event::Reply(Reply::Error(text))) => {
-                    return Err(String::from_utf8_lossy(&text).into_owned());
-                }
+                Some(Event::Reply(Reply::Error(text))) => self.refused(number, &text),
                 Some(Event::Reply(_)) => {
-                    self.confirmed += 1;
-                    while self.waiting.front().is_some_and(|(request, _)| *request <= self.confirmed) {
-                        if let Some((_, wish)) = self.waiting.pop_front() {
-                            self.answer(wish);
-                        }
-                    }
+                    self.lines.get_mut(&number).into_iter().for_each(Line::confirm);
                 }
-                Some(Event::Push(push)) => self.publish(push),
+                Some(Event::Push(push)) => self.publish(number, push),
             }
+        }
+    }
+
+    /// A server has refused a request.
+    fn refused(&mut self, number: u64, text: &[u8]) {
+        let Some(request) = self.lines.get_mut(&number).map(Line::refuse) else { return };
+        let is_elsewhere = Redirect::of(&[b"-", text].concat()).is_some();
+        let concerned = self.waiting.extract_if(.., |(needs, _)| needs.contains(&(number, request)));
+        for (_, wish) in concerned {
+            if is_elsewhere && Instant::now() < wish.until {
+                self.later.push(wish);
+            } else {
+                wish.answer(Err(String::from_utf8_lossy(text).into_owned()));
+            }
+        }
+        if let (true, Some(atlas)) = (is_elsewhere, &self.hub.options.atlas) {
+            atlas.want();
         }
     }
 
     /// Hands a message to those who want it.
-    fn publish(&self, push: Reply) {
+    fn publish(&mut self, number: u64, push: Reply) {
         let Reply::Push(parts) = push else { return };
         let parts: Vec<&[u8]> = parts
             .iter()
@@ -283,80 +410,109 @@ impl<'h> State<'h> {
             .collect();
         let engine = self.hub.engine.0;
         match parts.as_slice() {
-            [b"message", channel, payload] => {
+            [b"message", channel, payload] if self.brings(number, channel) => {
                 engine.pubsub.publish_to_channel(&engine.mailboxes, Space::Global, channel, payload);
             }
             [b"smessage", channel, payload] => {
                 engine.pubsub.publish_to_channel(&engine.mailboxes, Space::Shard, channel, payload);
             }
-            [b"pmessage", pattern, channel, payload] => {
+            [b"pmessage", pattern, channel, payload] if self.brings(number, channel) => {
                 engine.pubsub.publish_to_pattern(&engine.mailboxes, pattern, channel, payload);
+            }
+            // Its slot has moved.
+            [b"sunsubscribe", channel, ..] => {
+                let name = (SubscriptionKind::Shard, Box::from(*channel));
+                if self.lines.get_mut(&number).is_some_and(|line| line.forget(&name)) {
+                    self.hub.close_all_of(&HashSet::from([name]));
+                    self.hub.options.atlas.iter().for_each(|atlas| atlas.want());
+                }
             }
             _ => {}
         }
     }
 
+    /// Whether messages of a channel are taken from a connection: each from one, though several may bring it.
+    fn brings(&self, number: u64, channel: &[u8]) -> bool {
+        if self.hub.options.atlas.is_none() || !is_of_events(channel) {
+            return number == ANY;
+        }
+        let to = self.lines.get(&number).and_then(|line| line.to.as_ref());
+        to.is_some_and(|to| self.primaries.contains(to))
+    }
+
+    /// Takes a new map, and closes whoever could miss something by it.
+    fn look_at_map(&mut self) {
+        let Some(atlas) = self.hub.options.atlas.clone() else { return };
+        if atlas.version() == self.version {
+            return;
+        }
+        self.version = atlas.version();
+        let Ok(map) = atlas.map() else { return };
+        let is_as_before = map.primaries.len() == self.primaries.len()
+            && map.primaries.iter().all(|primary| self.primaries.contains(primary));
+        self.primaries.clone_from(&map.primaries);
+        if !is_as_before {
+            let concerned = self.waiting.extract_if(.., |(_, wish)| wish.has_events());
+            self.later.extend(concerned.map(|(_, wish)| wish));
+        }
+        let mut lost = HashSet::new();
+        for number in self.numbers() {
+            let Some(line) = self.lines.get_mut(&number) else { continue };
+            let Some(to) = line.to.clone() else { continue };
+            if !self.primaries.contains(&to) {
+                self.end(number, "it is no primary any more");
+                continue;
+            }
+            let is_lost = |(kind, name): &Name| match kind {
+                SubscriptionKind::Shard => {
+                    let owner = map.owners[usize::from(keys::key_slot(name))];
+                    owner == NOBODY || map.primaries.get(usize::from(owner)) != Some(&to)
+                }
+                SubscriptionKind::Channel | SubscriptionKind::Pattern => !is_as_before,
+            };
+            let gone: Vec<Name> = line.names().filter(|name| is_lost(name)).cloned().collect();
+            // A slot that comes back has to be asked about again.
+            gone.iter()
+                .filter(|(kind, _)| *kind == SubscriptionKind::Shard)
+                .for_each(|name| _ = line.forget(name));
+            lost.extend(gone);
+        }
+        self.hub.close_all_of(&lost);
+    }
+
     /// Gives up names that nobody is subscribed to here, unless somebody is about to be.
-    fn give_up_unwanted(&mut self) -> Result<(), String> {
+    fn give_up_unwanted(&mut self) {
         let desk = self.hub.desk();
-        if desk.answered > 0 || !desk.wishes.is_empty() || !self.waiting.is_empty() {
-            return Ok(());
+        if desk.answered > 0 || !desk.wishes.is_empty() || !self.waiting.is_empty() || !self.later.is_empty()
+        {
+            return;
         }
         drop(desk);
         let pubsub = &self.hub.engine.0.pubsub;
-        for kind in [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard] {
-            let is_wanted = |name: &[u8]| match kind {
-                SubscriptionKind::Channel => pubsub.subscribers(Space::Global, name) > 0,
-                SubscriptionKind::Shard => pubsub.subscribers(Space::Shard, name) > 0,
-                SubscriptionKind::Pattern => pubsub.has_pattern(name),
-            };
-            let unwanted: Vec<Box<[u8]>> = self
-                .names
-                .keys()
-                .filter(|(of, name)| *of == kind && !is_wanted(name))
-                .map(|(_, name)| name.clone())
-                .collect();
-            if !unwanted.is_empty() {
-                self.sent += 1;
-                self.send(command(kind, false), &unwanted)?;
-                for name in unwanted {
-                    self.names.remove(&(kind, name));
-                }
+        let is_wanted = |(kind, name): &Name| match kind {
+            SubscriptionKind::Channel => pubsub.subscribers(Space::Global, name) > 0,
+            SubscriptionKind::Shard => pubsub.subscribers(Space::Shard, name) > 0,
+            SubscriptionKind::Pattern => pubsub.has_pattern(name),
+        };
+        for number in self.numbers() {
+            let Some(line) = self.lines.get_mut(&number) else { continue };
+            if let Err(why) = line.give_up(is_wanted) {
+                self.end(number, &why);
+            } else if number != ANY && line.names().next().is_none() && line.attempt.is_none() {
+                self.lines.remove(&number);
             }
         }
-        Ok(())
     }
 
-    /// The connection has broken: nobody may think that he is subscribed.
-    fn end(&mut self, why: &str) {
-        self.connection = None;
-        self.names.clear();
-        let engine = self.hub.engine.0;
-        // Behind this, who was confirmed for it is closed when he is subscribed.
-        self.hub.generation.fetch_add(1, Relaxed);
-        let _desk = self.hub.desk();
-        for who in engine.pubsub.subscribers_where(|_, _| true) {
-            engine.post(Message::Kill(who, Kill::Upstream));
+    /// A connection has broken, or could not be made.
+    fn end(&mut self, number: u64, why: &str) {
+        let Some(line) = self.lines.get_mut(&number) else { return };
+        let names = line.end();
+        self.hub.close_all_of(&names);
+        let concerned =
+            self.waiting.extract_if(.., |(needs, _)| needs.iter().any(|(line, _)| *line == number));
+        for (_, wish) in concerned {
+            wish.answer(Err(why.to_string()));
         }
-        for (_, wish) in std::mem::take(&mut self.waiting) {
-            wish.answer_refused(why.to_string());
-        }
-    }
-}
-
-impl Wish {
-    fn answer_refused(self, why: String) {
-        self.answer(Err(why));
-    }
-}
-
-const fn command(kind: SubscriptionKind, begins: bool) -> &'static str {
-    match (kind, begins) {
-        (SubscriptionKind::Channel, true) => "SUBSCRIBE",
-        (SubscriptionKind::Channel, false) => "UNSUBSCRIBE",
-        (SubscriptionKind::Pattern, true) => "PSUBSCRIBE",
-        (SubscriptionKind::Pattern, false) => "PUNSUBSCRIBE",
-        (SubscriptionKind::Shard, true) => "SSUBSCRIBE",
-        (SubscriptionKind::Shard, false) => "SUNSUBSCRIBE",
     }
 }

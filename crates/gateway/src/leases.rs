@@ -63,6 +63,14 @@ impl Leases {
         let place = self.free.pop()?;
         Some((self.waiting.pop_front()?, place))
     }
+    /// Has somebody be the next who needs no more than a connection. Says whether there is one.
+    pub(crate) fn alone_first(&mut self) -> bool {
+        let is_alone = |waiting: &Waiting| matches!(waiting.expect, Expect::Alone);
+        let Some(at) = self.waiting.iter().position(is_alone) else { return false };
+        let waiting = self.waiting.remove(at);
+        waiting.into_iter().for_each(|waiting| self.waiting.push_front(waiting));
+        true
+    }
     /// Those whose time is over.
     pub(crate) fn take_late(&mut self, now_ms: u64) -> Vec<Waiting> {
         let mut late = Vec::new();

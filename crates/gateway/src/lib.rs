@@ -22,7 +22,8 @@
 //! | `merge` | one reply made of several |
 //! | `leases` | who has a connection to himself, and who waits for one |
 //! | `dial` | making connections, on threads that may wait |
-//! | `hub` | subscriptions: one connection for all |
+//! | `hub` | subscriptions: which connection brings what |
+//! | `lines` | one connection for subscriptions |
 //! | [`reply`] | a reply as another wire has it |
 //!
 //! A worker has two shared connections at most, one that speaks RESP2 and one that speaks RESP3, so that a reply is
@@ -40,6 +41,7 @@ mod figures;
 mod hub;
 mod late;
 mod leases;
+mod lines;
 mod link;
 mod merge;
 mod options;

@@ -1,23 +1,33 @@
 //! Owns: one reply made of those of several nodes. Does not own: which nodes are asked.
 
+use std::collections::BTreeSet;
+
 use weft_engine::forward::Merge;
 use weft_protocol::Outcome;
 use weft_protocol::resp::ReplyDecoder;
 
 use crate::reply::{LIMITS, Passed};
 
-/// One reply of several, each with the places that it is about. An error among them is the reply.
+/// One reply of several, each with the places that it is about. An error among them is the reply, but for those that
+/// had nothing to end. `known`: places that are 1 whatever the nodes say.
 ///
 /// # Errors
 /// A reply is not what such a command has.
-pub(crate) fn merge(how: Merge, parts: &[(&[u8], &[u32])]) -> Result<Vec<u8>, &'static str> {
+pub(crate) fn merge(how: Merge, parts: &[(&[u8], &[u32])], known: &[bool]) -> Result<Vec<u8>, &'static str> {
     const ODD: &str = "a node has sent a reply that its command does not have";
-    if let Some((error, _)) = parts.iter().find(|(reply, _)| reply.first() == Some(&b'-')) {
+    let is_error = |reply: &[u8]| reply.first() == Some(&b'-');
+    let first = parts.first().ok_or(ODD)?.0;
+    if how == Merge::Killed {
+        // Whoever has ended something says more than whoever would not, and both more than who had nothing to end.
+        let weight = |reply: &[u8]| u8::from(is_error(reply)) + u8::from(reply.starts_with(b"-NOTBUSY"));
+        let said = parts.iter().map(|(reply, _)| *reply).min_by_key(|reply| weight(reply));
+        return Ok(said.unwrap_or(first).to_vec());
+    }
+    if let Some((error, _)) = parts.iter().find(|(reply, _)| is_error(reply)) {
         return Ok(error.to_vec());
     }
-    let first = parts.first().ok_or(ODD)?.0;
     match how {
-        Merge::Same => Ok(first.to_vec()),
+        Merge::Same | Merge::Killed => Ok(first.to_vec()),
         Merge::Any => {
             let is_null = |reply: &[u8]| matches!(reply, b"_\r\n" | b"$-1\r\n" | b"*-1\r\n");
             let some = parts.iter().find(|(reply, _)| !is_null(reply));
@@ -31,6 +41,24 @@ pub(crate) fn merge(how: Merge, parts: &[(&[u8], &[u32])]) -> Result<Vec<u8>, &'
             let lists: Option<Vec<Vec<&[u8]>>> = parts.iter().map(|(reply, _)| elements(reply)).collect();
             Ok(array(&lists.ok_or(ODD)?.concat()))
         }
+        Merge::Union => {
+            let lists: Option<Vec<Vec<&[u8]>>> = parts.iter().map(|(reply, _)| elements(reply)).collect();
+            let all: BTreeSet<&[u8]> = lists.ok_or(ODD)?.into_iter().flatten().collect();
+            Ok(array(&all.into_iter().collect::<Vec<_>>()))
+        }
+        Merge::Counts => {
+            let names: Vec<&[u8]> = elements(first).ok_or(ODD)?.into_iter().step_by(2).collect();
+            let mut sums = vec![0_i64; names.len()];
+            for (reply, _) in parts {
+                let own = elements(reply).filter(|own| own.len() == 2 * names.len()).ok_or(ODD)?;
+                for (sum, count) in sums.iter_mut().zip(own.into_iter().skip(1).step_by(2)) {
+                    *sum += number(count).ok_or(ODD)?;
+                }
+            }
+            let sums: Vec<String> = sums.iter().map(|sum| format!(":{sum}\r\n")).collect();
+            let pairs = names.into_iter().zip(&sums).flat_map(|(name, sum)| [name, sum.as_bytes()]);
+            Ok(array(&pairs.collect::<Vec<_>>()))
+        }
         Merge::Least => {
             let mut least: Vec<i64> = Vec::new();
             for (reply, _) in parts {
@@ -43,6 +71,9 @@ pub(crate) fn merge(how: Merge, parts: &[(&[u8], &[u32])]) -> Result<Vec<u8>, &'
                     }
                     _ => return Err(ODD),
                 }
+            }
+            for (least, known) in least.iter_mut().zip(known) {
+                *least = (*least).max(i64::from(*known));
             }
             let texts: Vec<String> = least.iter().map(|number| format!(":{number}\r\n")).collect();
             Ok(array(&texts.iter().map(String::as_bytes).collect::<Vec<_>>()))
@@ -104,7 +135,7 @@ mod tests {
 
     fn merged(how: Merge, parts: &[(&str, &[u32])]) -> Result<String, &'static str> {
         let parts: Vec<(&[u8], &[u32])> = parts.iter().map(|(reply, at)| (reply.as_bytes(), *at)).collect();
-        merge(how, &parts).map(|bytes| String::from_utf8(bytes).unwrap())
+        merge(how, &parts, &[false, true]).map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
     #[test]
@@ -117,8 +148,26 @@ mod tests {
         is(Merge::Any, &[("_\r\n", &[])], "_\r\n");
         is(Merge::Joined, &[("*1\r\n$1\r\na\r\n", &[]), ("*0\r\n", &[])], "*1\r\n$1\r\na\r\n");
         is(Merge::Least, &[("*2\r\n:1\r\n:1\r\n", &[]), ("*2\r\n:0\r\n:1\r\n", &[])], "*2\r\n:0\r\n:1\r\n");
+        is(Merge::Least, &[("*2\r\n:0\r\n:0\r\n", &[])], "*2\r\n:0\r\n:1\r\n");
+        is(
+            Merge::Union,
+            &[("*1\r\n$1\r\nb\r\n", &[]), ("*2\r\n$1\r\na\r\n$1\r\nb\r\n", &[])],
+            "*2\r\n$1\r\na\r\n$1\r\nb\r\n",
+        );
+        let counts = ("*4\r\n$1\r\na\r\n:1\r\n$1\r\nb\r\n:0\r\n", &[][..]);
+        is(Merge::Counts, &[counts, counts], "*4\r\n$1\r\na\r\n:2\r\n$1\r\nb\r\n:0\r\n");
         let places: &[(&str, &[u32])] = &[("*2\r\n$1\r\na\r\n$1\r\nc\r\n", &[0, 2]), ("*1\r\n$-1\r\n", &[1])];
         is(Merge::Places, places, "*3\r\n$1\r\na\r\n$-1\r\n$1\r\nc\r\n");
+    }
+
+    #[test]
+    fn what_one_has_ended_is_ended() {
+        let is = |parts: [&str; 2], reply: &str| {
+            assert_eq!(merged(Merge::Killed, &parts.map(|part| (part, &[][..]))).unwrap(), reply);
+        };
+        is(["-NOTBUSY no\r\n", "+OK\r\n"], "+OK\r\n");
+        is(["-NOTBUSY no\r\n", "-UNKILLABLE no\r\n"], "-UNKILLABLE no\r\n");
+        is(["-NOTBUSY no\r\n", "-NOTBUSY no\r\n"], "-NOTBUSY no\r\n");
     }
 
     #[test]
@@ -128,6 +177,8 @@ mod tests {
             (Merge::Joined, ":1\r\n"),
             (Merge::Joined, "*2\r\n:1\r\n"),
             (Merge::Least, "*1\r\n+a\r\n"),
+            (Merge::Union, ":1\r\n"),
+            (Merge::Counts, "*2\r\n$1\r\na\r\n$1\r\na\r\n"),
             (Merge::Places, "*2\r\n:1\r\n:1\r\n"),
         ] {
             assert!(merged(how, &[(reply, &[0])]).is_err(), "{how:?} {reply}");

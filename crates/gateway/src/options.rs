@@ -97,6 +97,13 @@ impl Options {
         })
     }
 
+    /// The same for one node of a cluster alone.
+    pub(crate) fn at(&self, address: &Address) -> Self {
+        let mut options = self.clone();
+        options.to.address = address.clone();
+        options.cluster.clear();
+        options
+    }
     /// When a client that waits since `begun_ms` is told that it takes too long; 0 for never.
     pub(crate) const fn late_ms(&self, begun_ms: u64) -> u64 {
         if self.command_timeout_ms > 0 { begun_ms + self.command_timeout_ms } else { 0 }
@@ -152,24 +159,30 @@ impl Options {
     }
 
     fn tls(&mut self, name: &str) -> Result<&mut weft_client::TlsConfig, OptionsError> {
-        let without = || OptionsError(format!("--{name} is about TLS: --to rediss://host:port"));
+        let without = || {
+            OptionsError(format!("--{name} is about TLS: --to rediss://host:port, cluster+tls://host:port"))
+        };
         self.to.tls.as_mut().ok_or_else(without)
     }
 }
 
 /// A server; nodes of a cluster: `cluster://[user:password@]host[:port][,host[:port]…]`; Sentinels that know one:
-/// `sentinel://[user:password@]host[:port][,host[:port]…]/name`.
+/// `sentinel://[user:password@]host[:port][,host[:port]…]/name`. With `+tls` behind the scheme all of them under TLS.
 fn read(url: &str) -> Result<(Config, Vec<Address>, Option<Sentinel>), String> {
-    if let Some(rest) = url.strip_prefix("cluster://") {
+    let (scheme, rest) = url.split_once("://").unwrap_or_default();
+    let (scheme, is_tls) = scheme.strip_suffix("+tls").map_or((scheme, false), |scheme| (scheme, true));
+    if scheme == "cluster" {
         let hosts = rest.strip_suffix('/').unwrap_or(rest);
-        let (to, addresses) = several(hosts, None)?;
+        let (to, addresses) = several(hosts, None, is_tls)?;
         return Ok((to, addresses, None));
     }
-    let Some(rest) = url.strip_prefix("sentinel://") else { return Ok((parse(url)?, Vec::new(), None)) };
+    if scheme != "sentinel" {
+        return Ok((parse(url)?, Vec::new(), None));
+    }
     let Some((hosts, name)) = rest.split_once('/').filter(|(_, name)| !name.is_empty()) else {
         return Err("behind the Sentinels stands the server's name: sentinel://host:26379/mymaster".into());
     };
-    let (to, addresses) = several(hosts, Some(SENTINEL_PORT))?;
+    let (to, addresses) = several(hosts, Some(SENTINEL_PORT), is_tls)?;
     Ok((to, Vec::new(), Some(Sentinel { addresses, name: name.into() })))
 }
 
@@ -178,7 +191,7 @@ fn parse(url: &str) -> Result<Config, String> {
 }
 
 /// Several addresses of one user. `port`: theirs, if they name none and it is not that of a server.
-fn several(hosts: &str, port: Option<u16>) -> Result<(Config, Vec<Address>), String> {
+fn several(hosts: &str, port: Option<u16>, is_tls: bool) -> Result<(Config, Vec<Address>), String> {
     let (user, hosts) = hosts.rsplit_once('@').map_or(("", hosts), |(user, hosts)| (user, hosts));
     let at = if user.is_empty() { "" } else { "@" };
     let mut addresses = Vec::new();
@@ -195,7 +208,8 @@ fn several(hosts: &str, port: Option<u16>) -> Result<(Config, Vec<Address>), Str
         }
         addresses.push(address);
     }
-    let to = parse(&format!("redis://{user}{at}{}", hosts.split(',').next().unwrap_or_default()))?;
+    let scheme = if is_tls { "rediss" } else { "redis" };
+    let to = parse(&format!("{scheme}://{user}{at}{}", hosts.split(',').next().unwrap_or_default()))?;
     Ok((to, addresses))
 }
 
@@ -208,6 +222,7 @@ mod tests {
         for (url, why) in [
             ("cluster://a,,b", "commas"),
             ("cluster://a/3", "commas"),
+            ("redis+tls://a", "scheme"),
             ("sentinel://a", "sentinel://host:26379/mymaster"),
             ("sentinel://a,b:x/name", "port"),
             ("http://a", "RESP"),
@@ -234,6 +249,12 @@ mod tests {
         let options = Options::to("cluster://ann:secret@a,b:7000").unwrap();
         assert_eq!(options.cluster, [address("a", 6_379), address("b", 7000)]);
         assert_eq!(options.to.username.as_deref(), Some("ann"));
+        assert!(options.to.tls.is_none());
+        for url in ["cluster+tls://a,b:7000", "sentinel+tls://a/main"] {
+            let mut options = Options::to(url).unwrap();
+            assert!(options.to.tls.is_some());
+            assert_eq!(options.set("upstream-name", "cache"), Ok(true));
+        }
     }
 
     #[test]

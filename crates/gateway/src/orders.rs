@@ -49,6 +49,7 @@ impl What {
             Kind::Watch => Self::Watch,
             Kind::Alone => Self::Alone,
             Kind::Scan => Self::Scan,
+            Kind::Everywhere(Merge::Killed) => Self::Alone,
             Kind::Plain
             | Kind::Scatter(..)
             | Kind::Everywhere(_)
@@ -125,7 +126,7 @@ pub(crate) struct Order {
     /// Where it was sent on to, and whether for this time only.
     pub(crate) next: Option<(Address, bool)>,
     /// What is to be asked before it.
-    prefix: Arc<[u8]>,
+    pub(crate) prefix: Arc<[u8]>,
     /// Why it has not run yet.
     reason: Option<Held>,
     /// Which keys of the request it is a part of it has.
@@ -186,7 +187,7 @@ impl Order {
         self.state = State::Sent(node);
         self.stamp = stamp;
         let asks = self.next.take().is_some_and(|(_, asks)| asks);
-        let prefix = if asks { Arc::from(ASKING) } else { Arc::clone(&self.prefix) };
+        let prefix = if asks { [&self.prefix, ASKING].concat().into() } else { Arc::clone(&self.prefix) };
         let forward = Forward {
             to: self.to,
             kind: self.what.kind(),
@@ -203,6 +204,8 @@ impl Order {
     }
 }
 
+/// What a script is answered that no node takes.
+const NOT_COMPILED: &[u8] = b"-ERR Error compiling script";
 pub(crate) const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
 
 /// A client with requests that are not answered, or with a connection to himself.
@@ -358,21 +361,17 @@ impl Orders {
         match (order.what, &answer) {
             (What::Watch, _) => client.leased = Some((node, order.keys.slot)),
             (What::Plain, Answer::Reply { bytes, .. }) if bytes.starts_with(b"-NOSCRIPT") => {
-                let digest = words(&order.bytes).nth(1).unwrap_or_default();
-                if order.prefix.is_empty()
-                    && let Some(load) = self.scripts.find(digest)
-                {
-                    order.prefix = load;
+                let load = self.scripts.loads(&order.bytes);
+                if order.prefix.is_empty() && !load.is_empty() {
+                    order.prefix = load.into();
                     return self.again(to.client, at, Redirect::Later, Held::of(answer), front);
                 }
             }
-            (What::Plain, Answer::Reply { bytes, .. }) if bytes.starts_with(b"$40\r\n") => {
-                let is = |at, word: &[u8]| {
-                    words(&order.bytes).nth(at).is_some_and(|has| has.eq_ignore_ascii_case(word))
-                };
-                if is(0, b"SCRIPT") && is(1, b"LOAD") {
-                    self.scripts.keep(&bytes[5..45], &order.bytes);
-                }
+            (What::Plain, Answer::Reply { bytes, .. }) if !bytes.starts_with(NOT_COMPILED) => {
+                self.scripts.learn_one(&order.bytes);
+            }
+            (What::Exec(_), Answer::Reply { bytes, .. }) if bytes.first() == Some(&b'*') => {
+                self.scripts.learn(&order.bytes);
             }
             (What::Scan, Answer::Reply { bytes, resp2 }) => {
                 let (slot, resp2) = (order.keys.slot.unwrap_or_default(), *resp2);
@@ -477,7 +476,7 @@ impl Orders {
             }
             let parts = std::mem::take(&mut client.orders);
             client.merge = None;
-            merged(how, &parts, front);
+            merged(how, &parts, &self.scripts, front);
             parts.iter().for_each(|part| told(front, part.to, part.tracks.as_ref()));
         }
         while client.orders.front().is_some_and(Order::is_done) {
@@ -530,8 +529,17 @@ fn told(front: &mut impl Front, to: Recipient, tracks: Option<&Names>) {
 }
 
 /// One answer of several, which are all there.
-fn merged(how: Merge, parts: &VecDeque<Order>, front: &mut impl Front) {
-    let Some(Order { to, silent, resp2, .. }) = parts.front() else { return };
+fn merged(how: Merge, parts: &VecDeque<Order>, scripts: &Scripts, front: &mut impl Front) {
+    let Some(Order { to, silent, resp2, bytes, .. }) = parts.front() else { return };
+    // A script that one node has the others are given when they are asked for it.
+    let known = match how {
+        Merge::Least => known(bytes, scripts),
+        _ => Vec::new(),
+    };
+    let is = |at, word: &[u8]| words(bytes).nth(at).is_some_and(|own| own.eq_ignore_ascii_case(word));
+    if how == Merge::Same && is(0, b"SCRIPT") && is(1, b"FLUSH") {
+        scripts.clear();
+    }
     let mut replies = Vec::with_capacity(parts.len());
     for part in parts {
         match &part.state {
@@ -542,10 +550,15 @@ fn merged(how: Merge, parts: &VecDeque<Order>, front: &mut impl Front) {
             _ => return tell(front, *to, *silent, Answer::Nothing),
         }
     }
-    match merge::merge(how, &replies) {
+    match merge::merge(how, &replies, &known) {
         Ok(bytes) => tell(front, *to, *silent, Answer::Reply { bytes: &bytes, resp2: *resp2 }),
         Err(why) => tell(front, *to, *silent, Answer::Error(Error::new(ErrorCode::Upstream, why))),
     }
+}
+
+/// Which scripts of SCRIPT EXISTS are kept.
+fn known(bytes: &[u8], scripts: &Scripts) -> Vec<bool> {
+    words(bytes).skip(2).map(|digest| scripts.has(digest)).collect()
 }
 
 #[cfg(test)]

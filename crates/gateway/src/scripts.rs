@@ -1,11 +1,24 @@
-//! Owns: scripts that clients have loaded, for nodes of a cluster that do not have them; the words of a request that
-//! names one. Does not own: when one is asked for (`crate::orders`).
+//! Owns: texts of scripts that clients have brought, for nodes of a cluster that do not have them; the words of a
+//! request that names one. Does not own: when one is asked for (`crate::orders`).
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of scripts that are kept.
+use weft_engine::forward::Kind;
+use weft_engine::script::sha1_hex;
+use weft_protocol::request::Arguments;
+use weft_protocol::resp::ReplyDecoder;
+use weft_protocol::resp::encode::request;
+use weft_protocol::{Arg, Outcome};
+
+use crate::reply::{LIMITS, Passed};
+
+/// Bytes of scripts that are kept; of more the oldest are forgotten.
 const SCRIPTS_BYTES_MAX: usize = 16 << 20;
+/// Scripts that are kept.
+const SCRIPTS_MAX: usize = 10_000;
+
+type Digest = [u8; 40];
 
 /// Texts of scripts by their digests.
 #[derive(Debug, Default)]
@@ -13,24 +26,129 @@ pub(crate) struct Scripts(Mutex<Texts>);
 
 #[derive(Debug, Default)]
 struct Texts {
-    loads: HashMap<Vec<u8>, Arc<[u8]>>,
+    by_digest: HashMap<Digest, Arc<[u8]>>,
+    /// The same: a text that is known is not hashed again.
+    known: HashSet<Arc<[u8]>>,
+    /// As they came.
+    order: VecDeque<Digest>,
     bytes: usize,
 }
 
 impl Scripts {
-    /// Keeps the request that loads a script, unless too many are kept.
-    pub(crate) fn keep(&self, digest: &[u8], load: &Arc<[u8]>) {
-        let mut scripts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if scripts.bytes + load.len() <= SCRIPTS_BYTES_MAX
-            && scripts.loads.insert(digest.to_ascii_lowercase(), Arc::clone(load)).is_none()
-        {
-            scripts.bytes += load.len();
+    fn texts(&self) -> MutexGuard<'_, Texts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Keeps a script.
+    fn keep(&self, text: &[u8]) {
+        let mut texts = self.texts();
+        if text.len() > SCRIPTS_BYTES_MAX || texts.known.contains(text) {
+            return;
+        }
+        let (digest, text): (Digest, Arc<[u8]>) = (sha1_hex(text), text.into());
+        texts.bytes += text.len();
+        texts.known.insert(Arc::clone(&text));
+        texts.by_digest.insert(digest, text);
+        texts.order.push_back(digest);
+        while texts.bytes > SCRIPTS_BYTES_MAX || texts.order.len() > SCRIPTS_MAX {
+            let Some(oldest) = texts.order.pop_front() else { break };
+            if let Some(text) = texts.by_digest.remove(&oldest) {
+                texts.known.remove(&text);
+                texts.bytes -= text.len();
+            }
         }
     }
-    pub(crate) fn find(&self, digest: &[u8]) -> Option<Arc<[u8]>> {
-        let scripts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        scripts.loads.get(&digest.to_ascii_lowercase()).cloned()
+    /// Whether the script of a digest is kept.
+    pub(crate) fn has(&self, digest: &[u8]) -> bool {
+        self.find(digest).is_some()
     }
+    fn find(&self, digest: &[u8]) -> Option<Arc<[u8]>> {
+        let digest = Digest::try_from(digest.to_ascii_lowercase()).ok()?;
+        self.texts().by_digest.get(&digest).cloned()
+    }
+    /// The request that loads the script of a digest.
+    fn load(&self, digest: &[u8]) -> Option<Vec<u8>> {
+        let text = self.find(digest)?;
+        let mut load = Vec::with_capacity(text.len() + 64);
+        request(None, &Load(&text), &mut load);
+        Some(load)
+    }
+    /// SCRIPT FLUSH: whoever asks for one from here on is told that there is none.
+    pub(crate) fn clear(&self) {
+        *self.texts() = Texts::default();
+    }
+
+    /// What one request has brought that a node has run.
+    pub(crate) fn learn_one(&self, bytes: &[u8]) {
+        if let Some(text) = brought(bytes) {
+            self.keep(text);
+        }
+    }
+    /// What requests that a node has run have brought: a script's text by EVAL or SCRIPT LOAD.
+    pub(crate) fn learn(&self, bytes: &[u8]) {
+        requests(bytes).for_each(|one| self.learn_one(one));
+    }
+    /// What goes before a request: in a transaction nobody can be asked again for a script that a node does not have.
+    pub(crate) fn before(&self, kind: &Kind, bytes: &[u8]) -> Arc<[u8]> {
+        match kind {
+            Kind::Exec(_) if !self.texts().order.is_empty() => self.loads(bytes).into(),
+            _ => Arc::default(),
+        }
+    }
+    /// What loads the scripts that requests name by their digests, as far as they are kept: each once.
+    pub(crate) fn loads(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut named: Vec<&[u8]> = Vec::new();
+        for digest in requests(bytes).filter_map(named_by) {
+            if !named.contains(&digest) {
+                named.push(digest);
+            }
+        }
+        named.into_iter().filter_map(|digest| self.load(digest)).flatten().collect()
+    }
+}
+
+/// SCRIPT LOAD.
+struct Load<'t>(&'t [u8]);
+
+impl Arguments for Load<'_> {
+    fn len(&self) -> usize {
+        3
+    }
+    fn arg(&self, index: usize) -> Arg<'_> {
+        Arg::Bytes([&b"SCRIPT"[..], b"LOAD", self.0].get(index).copied().unwrap_or_default())
+    }
+}
+
+/// The text that a request brings.
+fn brought(bytes: &[u8]) -> Option<&[u8]> {
+    let mut words = words(bytes);
+    let name = words.next()?;
+    if name.eq_ignore_ascii_case(b"EVAL") || name.eq_ignore_ascii_case(b"EVAL_RO") {
+        return words.next();
+    }
+    let loads = name.eq_ignore_ascii_case(b"SCRIPT") && words.next()?.eq_ignore_ascii_case(b"LOAD");
+    words.next().filter(|_| loads)
+}
+
+/// The digest by which a request names a script.
+fn named_by(bytes: &[u8]) -> Option<&[u8]> {
+    let mut words = words(bytes);
+    let name = words.next()?;
+    let names = name.eq_ignore_ascii_case(b"EVALSHA") || name.eq_ignore_ascii_case(b"EVALSHA_RO");
+    words.next().filter(|_| names)
+}
+
+/// Requests that stand behind each other.
+pub(crate) fn requests(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        // A request looks like a reply that is an array.
+        let Outcome::Complete(frame) = ReplyDecoder::new(LIMITS).decode(rest, &mut Passed) else {
+            return None;
+        };
+        let (one, behind) = rest.split_at(frame.len);
+        rest = behind;
+        Some(one)
+    })
 }
 
 /// The words of one request.
@@ -49,6 +167,13 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weft_protocol::request::Texts as Words;
+
+    fn asked(words: &[&str]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        request(None, &Words(words), &mut bytes);
+        bytes
+    }
 
     #[test]
     fn words_of_a_request() {
@@ -56,5 +181,33 @@ mod tests {
         assert_eq!(all, [&b"LOAD"[..], b""]);
         assert_eq!(words(b"*1\r\n$99\r\nshort\r\n").count(), 0);
         assert_eq!(words(b"").count(), 0);
+    }
+
+    #[test]
+    fn what_was_brought_is_loaded_where_it_is_named() {
+        let scripts = Scripts::default();
+        let digest = String::from_utf8(sha1_hex(b"return 1").to_vec()).unwrap();
+        let named =
+            [asked(&["MULTI"]), asked(&["evalsha", &digest, "0"]), asked(&["EVALSHA_RO", &digest, "0"])];
+        assert!(scripts.loads(&named.concat()).is_empty());
+        scripts.learn(&[asked(&["GET", "k"]), asked(&["eval", "return 1", "0"])].concat());
+        assert_eq!(scripts.loads(&named.concat()), asked(&["SCRIPT", "LOAD", "return 1"]));
+        assert!(scripts.has(digest.to_uppercase().as_bytes()));
+        scripts.clear();
+        assert!(!scripts.has(digest.as_bytes()));
+        scripts.learn(&asked(&["SCRIPT", "LOAD", "return 1"]));
+        assert!(scripts.has(digest.as_bytes()) && !scripts.has(b"short"));
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let scripts = Scripts::default();
+        let large = |fill: u8| vec![fill; SCRIPTS_BYTES_MAX / 2];
+        [1, 2, 1, 3].iter().for_each(|fill| scripts.keep(&large(*fill)));
+        assert_eq!([1, 2, 3].map(|fill| scripts.has(&sha1_hex(&large(fill)))), [false, true, true]);
+        scripts.keep(&vec![4; SCRIPTS_BYTES_MAX + 1]);
+        assert!(scripts.has(&sha1_hex(&large(3))));
+        (0..=SCRIPTS_MAX).for_each(|number| scripts.keep(number.to_string().as_bytes()));
+        assert!(!scripts.has(&sha1_hex(b"0")) && scripts.has(&sha1_hex(SCRIPTS_MAX.to_string().as_bytes())));
     }
 }

@@ -19,7 +19,7 @@ use weft_protocol::resp::encode::request;
 
 use crate::answer::{Answer, Front, Next, ended, lost, replied, split_db, unreachable, with_db};
 use crate::breaker::Breaker;
-use crate::dial::{self, Arrival, Checks, Inbox};
+use crate::dial::{self, Arrival, Checks, Inbox, UNCHECKED};
 use crate::figures::{Figures, bump};
 use crate::hub::Hub;
 use crate::leases::{Leases, Waiting};
@@ -27,6 +27,7 @@ use crate::link::{Came, Due, Expect, KEPT_BYTES_MAX, Link, WAITING_BYTES_MAX};
 use crate::options::Options;
 use crate::orders::ASKING;
 use crate::reply::{Changed, changed};
+use crate::scripts::requests;
 
 /// One on which nothing comes of what is due for so long is slow.
 const SLOW_MS: u64 = 1_000;
@@ -355,6 +356,9 @@ impl Upstream {
         }
         let base = self.base;
         let stands = made.and_then(|(wire, id)| {
+            if id == UNCHECKED && !(is_lease && self.leases.alone_first()) {
+                return Err("it runs a script (BUSY)".into());
+            }
             let Some(link) = self.link(at) else { return Ok(()) };
             link.stands(wire, id, now_ms);
             let watched = link.socket().is_some_and(|socket| front.watch(socket, base | at));
@@ -382,8 +386,8 @@ impl Upstream {
         }
     }
 
-    /// Takes one request. `begun_ms`: since when its client waits. `prefix`: a request before it whose reply is passed
-    /// over, if there is one.
+    /// Takes one request. `begun_ms`: since when its client waits. `prefix`: requests before it whose replies are
+    /// passed over.
     pub(crate) fn forward(
         &mut self,
         forward: Forward,
@@ -392,10 +396,10 @@ impl Upstream {
         front: &mut impl Front,
     ) {
         let Forward { to, kind, db, resp2, reads, silent, tracks, .. } = forward;
-        let before = u32::from(!prefix.is_empty());
+        let before = if prefix.is_empty() { 0 } else { requests(prefix).count() as u32 };
         let own = if forward.leased { self.leases.owners.get(&to.client).copied() } else { None };
         // What must stand right before a command leaves no room for what must stand right before it.
-        let noted = tracks.is_some() && !resp2 && own.is_none() && prefix != ASKING;
+        let noted = tracks.is_some() && !resp2 && own.is_none() && !prefix.ends_with(ASKING);
         let (caching, before) = if noted { (CACHING, before + 1) } else { (&b""[..], before) };
         let until_ms = self.options.late_ms(begun_ms);
         let due = |expect| Due { reads, tracks, noted, until_ms, ..Due::new(Some(to), expect, silent) };
@@ -480,7 +484,10 @@ impl Upstream {
         front: &mut impl Front,
     ) {
         let breaker = &self.lanes[usize::from(resp2)].breaker;
-        if self.leases.free.is_empty() && breaker.is_open() && !breaker.is_over(self.now_ms) {
+        // Whoever ends a script that runs comes when nobody else gets through.
+        let gets_through = matches!(expect, Expect::Alone);
+        if !gets_through && self.leases.free.is_empty() && breaker.is_open() && !breaker.is_over(self.now_ms)
+        {
             return front.answer(to, Answer::NotRun(unreachable(breaker.why())));
         }
         let until_ms = self.now_ms + self.options.timeout_ms;

@@ -10,8 +10,6 @@ const OTHERS_STATE: &str = "it would be about a connection that others share";
 const SAVING: &str = "ask the server behind it";
 
 const FRONT: &str = "it shows itself as a cluster's only node: ask the nodes";
-const SHARDS: &str = "shard channels of a cluster do not go through it: use PUBLISH and SUBSCRIBE";
-const EACH_NODE: &str = "each node knows only its own: ask the nodes";
 const ONE_DATABASE: &str = "a cluster has database 0";
 
 /// Which way a command goes in front of a cluster.
@@ -35,9 +33,10 @@ pub fn of_cluster(id: CommandId) -> Way {
         ("CLUSTER", name) if name != "HELP" => Way::Refused(FRONT),
         ("", "ASKING" | "CLUSTERSCAN") => Way::Refused(FRONT),
         ("", "MOVE" | "SWAPDB") => Way::Refused(ONE_DATABASE),
-        ("", "SPUBLISH" | "SSUBSCRIBE") => Way::Refused(SHARDS),
-        ("PUBSUB", name) if name != "HELP" => Way::Refused(EACH_NODE),
-        ("SCRIPT" | "FUNCTION", "KILL") => Way::Refused(EACH_NODE),
+        ("PUBSUB", "CHANNELS" | "SHARDCHANNELS") => Way::Everywhere(Merge::Union),
+        ("PUBSUB", "NUMSUB" | "SHARDNUMSUB") => Way::Everywhere(Merge::Counts),
+        ("PUBSUB", "NUMPAT") => Way::Everywhere(Merge::Sum),
+        ("SCRIPT" | "FUNCTION", "KILL") => Way::Everywhere(Merge::Killed),
         _ => of(id),
     }
 }

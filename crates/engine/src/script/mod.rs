@@ -15,7 +15,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use weft_lua::{Budget, sha1_hex, shebang};
+pub use weft_lua::sha1_hex;
+use weft_lua::{Budget, shebang};
 
 use crate::error::{Error, ErrorCode};
 use crate::reply::Captured;

@@ -52,10 +52,16 @@ pub enum Merge {
     Joined,
     /// An array with the least number of each place.
     Least,
+    /// An array of all that is in theirs, each once.
+    Union,
+    /// An array of names with numbers: the sum of each name's.
+    Counts,
     /// The first that is not null.
     Any,
     /// They are the same.
     Same,
+    /// What has ended something that one of them ran; the others had nothing to end.
+    Killed,
 }
 
 /// Which way each command goes.
