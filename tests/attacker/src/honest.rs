@@ -377,7 +377,10 @@ fn shown(request: &[Vec<u8>]) -> String {
 }
 
 fn brief(reply: &Reply) -> String {
-    let text = format!("{reply:?}");
+    let text = match reply {
+        Reply::Error(text) => format!("error {}", text.escape_ascii()),
+        other => format!("{other:?}"),
+    };
     text.chars().take(200).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Plays hostile clients against `weft serve` while honest ones check every reply.
+//! Plays hostile clients against `weft serve`, or `weft gateway` in front of one, while honest ones check every reply.
 //!
 //! Owns the order of a run and its verdict: honest clients alone, each attack once, a fifth of the time in which the
 //! allocator gets what so many clients need at once, the attack, then whether all is as before: every honest reply
@@ -86,6 +86,9 @@ struct Options {
     /// More flags of the server, as `--with appendfsync=always`; each wins over the attacker's own.
     #[arg(long, value_name = "NAME=VALUE", value_parser = flag)]
     with: Vec<(String, String)>,
+    /// The server is a gateway in front of another one.
+    #[arg(long)]
+    gateway: bool,
     /// Somebody uses CLIENT PAUSE again and again.
     #[arg(long)]
     pauses: bool,
@@ -133,7 +136,7 @@ fn main() -> ExitCode {
 fn measure(program: &Path, count: usize) -> ExitCode {
     weft_client::fleet::raise_open_files();
     let more = MEASURED.map(|(name, value)| (name.to_string(), value.to_string()));
-    match handshakes::run(|| Server::start(program, 1, &more), count) {
+    match handshakes::run(|| Server::start(program, 1, &more, false), count) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error:#}");
@@ -147,7 +150,7 @@ fn run(options: &Options, mut rng: Rng) -> Result<Vec<String>> {
     weft_client::fleet::raise_open_files();
     let chosen: Vec<_> = ATTACKS.iter().filter(|attack| attack.name.contains(&options.only)).collect();
     ensure!(!chosen.is_empty(), "no attack has '{}' in its name", options.only);
-    let mut server = Server::start(&options.server, THREADS, &options.with)?;
+    let mut server = Server::start(&options.server, THREADS, &options.with, options.gateway)?;
     let mut admin = state::administrator(&server)?;
     let mut crowd = Crowd::start(&server, Loss::of(&options.with), &mut rng)?;
     std::thread::sleep(IDLE);

@@ -1,5 +1,5 @@
-//! Owns: the server under attack, a child process with a port and a folder of its own, and what /proc tells of it.
-//! Does not own: who attacks it.
+//! Owns: the server under attack, a child process with a port and a folder of its own, and what /proc tells of it; if
+//! it is a gateway, the server behind it too. Does not own: who attacks it.
 
 use std::fs::{self, OpenOptions};
 use std::net::{TcpListener, TcpStream};
@@ -31,6 +31,8 @@ const PAGE_BYTES: u64 = 4096;
 
 pub(crate) struct Server {
     child: Child,
+    /// The server that has the keys, if the attacked one is a gateway.
+    behind: Option<(Child, u16)>,
     pub(crate) port: u16,
     folder: PathBuf,
     flags: Flags,
@@ -43,19 +45,37 @@ struct Flags {
     more: Vec<(String, String)>,
 }
 
+/// Connections that clients of a gateway can have to themselves: few, so that all of them are there soon.
+const LEASES: &str = "4";
+
 impl Server {
-    /// Starts it with so many threads, and flags beside those that all have.
-    pub(crate) fn start(program: &Path, threads: usize, more: &[(String, String)]) -> Result<Self> {
+    /// Starts it with so many threads, and flags beside those that all have; in front of another one, if it is to be a
+    /// gateway.
+    pub(crate) fn start(
+        program: &Path,
+        threads: usize,
+        more: &[(String, String)],
+        is_gateway: bool,
+    ) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("weft-attacked-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
         let flags = Flags { program: program.into(), threads, more: more.to_vec() };
-        let (child, port) = started(&flags, &folder)?;
-        Ok(Self { child, port, folder, flags })
+        let behind = if is_gateway {
+            let folder = folder.join("behind");
+            fs::create_dir_all(&folder)?;
+            Some(started(&flags, &folder, None)?)
+        } else {
+            None
+        };
+        let to = behind.as_ref().map(|(_, port)| *port);
+        let (child, port) = started(&flags, &folder, to)?;
+        Ok(Self { child, behind, port, folder, flags })
     }
 
     /// Starts one that has stopped, with what it has kept; on another port, since this one may be taken.
     pub(crate) fn start_again(&mut self) -> Result<()> {
-        (self.child, self.port) = started(&self.flags, &self.folder)?;
+        let to = self.behind.as_ref().map(|(_, port)| *port);
+        (self.child, self.port) = started(&self.flags, &self.folder, to)?;
         Ok(())
     }
 
@@ -69,6 +89,11 @@ impl Server {
     }
     /// How it has ended, if it has.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        if let Some((behind, _)) = &mut self.behind
+            && let Some(status) = behind.try_wait()?
+        {
+            bail!("the server behind the gateway has ended with {status}");
+        }
         Ok(self.child.try_wait()?)
     }
     /// What it has written.
@@ -98,17 +123,21 @@ impl Drop for Server {
         // It has ended where all went well.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some((behind, _)) = &mut self.behind {
+            let _ = behind.kill();
+            let _ = behind.wait();
+        }
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// A server that listens, and where.
-fn started(flags: &Flags, folder: &Path) -> Result<(Child, u16)> {
+/// A server that listens, and where. `to`: the port of the one that it is a gateway for.
+fn started(flags: &Flags, folder: &Path, to: Option<u16>) -> Result<(Child, u16)> {
     let log = folder.join("log");
     for _ in 0..STARTS_MAX {
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let said = OpenOptions::new().create(true).append(true).open(&log)?;
-        let child = command(flags, folder, port).stdout(Stdio::null()).stderr(said).spawn();
+        let child = command(flags, folder, port, to).stdout(Stdio::null()).stderr(said).spawn();
         let mut child = child.with_context(|| format!("{} does not start", flags.program.display()))?;
         if answers(&mut child, port)? {
             return Ok((child, port));
@@ -138,7 +167,7 @@ fn answers(child: &mut Child, port: u16) -> Result<bool> {
     }
 }
 
-fn command(flags: &Flags, folder: &Path, port: u16) -> Command {
+fn command(flags: &Flags, folder: &Path, port: u16, to: Option<u16>) -> Command {
     let mut command = Command::new(&flags.program);
     let limits = format!("normal {OUTPUT_BYTES_MAX} 0 0 pubsub {OUTPUT_BYTES_MAX} 0 0");
     let own = [
@@ -156,7 +185,13 @@ fn command(flags: &Flags, folder: &Path, port: u16) -> Command {
         ("--tls-self-signed", "yes"),
         ("--loglevel", "warning"),
     ];
-    command.arg("serve");
+    match to {
+        None => command.arg("serve"),
+        Some(to) => {
+            let to = format!("redis://:{}@127.0.0.1:{to}", PASSWORD.replace(' ', "%20"));
+            command.args(["gateway", "--to", &to, "--leases", LEASES])
+        }
+    };
     for (name, value) in own {
         command.args([name, value]);
     }
