@@ -96,6 +96,9 @@ pub(super) fn refused_far_apart(hostile: &mut Hostile) -> Outcome {
         let _ = line.send(&bytes);
         line.drain();
         lines.push(line);
+        if hostile.is_over() {
+            break;
+        }
     }
     for line in lines {
         hostile.end(line);

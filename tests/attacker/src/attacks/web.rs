@@ -287,6 +287,9 @@ pub(super) fn public(hostile: &mut Hostile) -> Outcome {
             return wrong(format!("a wrong password is answered {}", answer.status));
         }
         lines.push(line);
+        if hostile.is_over() {
+            break;
+        }
     }
     for line in lines {
         hostile.end(line);
