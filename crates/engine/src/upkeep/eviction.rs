@@ -32,7 +32,7 @@ const BEYOND_PART: isize = 16;
 const BEYOND_BYTES: isize = 16 << 20;
 
 /// A key of one byte with a value of one, as used memory counts it.
-const SMALLEST_BYTES: isize = 96;
+const SMALLEST_BYTES: usize = 96;
 
 /// More than any request of one key makes the store grow by, for each byte that it brings and besides: an entry, its
 /// place in a table, a block of a stream, the larger form of a small collection.
@@ -48,11 +48,11 @@ pub struct Room {
 }
 
 impl Engine {
-    /// What keys and values may take before there is no room for another, if there is a limit: `maxmemory` without one
-    /// small key. A limit that holds none is below 0, and refuses the first one too.
+    /// What keys and values may take, if there is a limit. One that holds no key at all is below 0, and refuses the first
+    /// write too.
     fn limit_bytes(&self) -> Option<isize> {
         let limit = self.settings.maxmemory_bytes.load(Relaxed);
-        (limit != 0).then(|| limit as isize - SMALLEST_BYTES)
+        (limit != 0).then_some(if limit < SMALLEST_BYTES { -1 } else { limit as isize })
     }
     /// Whether used memory, as it is counted now, is below `maxmemory`, if there is one.
     pub(crate) fn has_room(&self) -> bool {
