@@ -120,14 +120,13 @@ impl Eviction {
         if self.room >= 0 || engine.pause.until_ms() > now_ms {
             return Room { is_there: true, evicted: 0 };
         }
-        let Some(limit) = engine.limit_bytes().and_then(|limit| usize::try_from(limit).ok()) else {
-            return Room { is_there: self.room >= 0, evicted: 0 };
-        };
+        let holds_a_key = engine.limit_bytes().is_none_or(|limit| limit >= 0);
+        let limit = engine.limit_bytes().map_or(0, |limit| limit.max(0) as usize);
         match batch.free_flushed(limit) {
             Outcome::Nothing => {}
             Outcome::Enough | Outcome::More => {
                 self.look(engine);
-                return Room { is_there: true, evicted: 0 };
+                return Room { is_there: holds_a_key, evicted: 0 };
             }
         }
         let samples = settings.maxmemory_samples.load(Relaxed) as usize;
@@ -151,6 +150,6 @@ impl Eviction {
             engine.event_took("eviction-cycle", watched.elapsed(), threshold_ms, now_ms);
         }
         self.look(engine);
-        Room { is_there: outcome != Outcome::Nothing, evicted }
+        Room { is_there: holds_a_key && outcome != Outcome::Nothing, evicted }
     }
 }
