@@ -48,8 +48,8 @@ pub struct Room {
 }
 
 impl Engine {
-    /// What keys and values may take, if there is a limit. One that holds no key at all is below 0, and refuses the first
-    /// write too.
+    /// What keys and values may take, if there is a limit. One that holds no key at all is below 0, and refuses the
+    /// first write too.
     fn limit_bytes(&self) -> Option<isize> {
         let limit = self.settings.maxmemory_bytes.load(Relaxed);
         (limit != 0).then_some(if limit < SMALLEST_BYTES { -1 } else { limit as isize })
