@@ -120,8 +120,8 @@ impl Eviction {
         if self.room >= 0 || engine.pause.until_ms() > now_ms {
             return Room { is_there: true, evicted: 0 };
         }
-        let holds_a_key = engine.limit_bytes().is_none_or(|limit| limit >= 0);
-        let limit = engine.limit_bytes().map_or(0, |limit| limit.max(0) as usize);
+        let limit = engine.limit_bytes().unwrap_or(isize::MAX);
+        let (holds_a_key, limit) = (limit >= 0, limit.max(0) as usize);
         match batch.free_flushed(limit) {
             Outcome::Nothing => {}
             Outcome::Enough | Outcome::More => {
