@@ -328,13 +328,16 @@ impl Keeper {
     fn log_goes_on(&mut self) -> io::Result<()> {
         self.engine.durable.log.has_failed.store(false, Relaxed);
         self.engine.set_loading(false);
-        if let Some(following) = &mut self.following {
-            following.say_room()?;
+        match &mut self.following {
+            Some(following) => following.say_room(),
+            None => Ok(()),
         }
+    }
+    /// Who has asked for a log has it, and its figures say so.
+    fn answer_begun(&mut self) {
         for waiting in self.begun.drain(..) {
             self.engine.answer(&waiting, |sink| sink.ok());
         }
-        Ok(())
     }
 
     fn take_orders(&mut self) {
@@ -576,11 +579,11 @@ impl Keeper {
         };
         match following.replace(made.epoch, snapshot) {
             Ok(()) => {
-                // The figures say so when writes go on.
                 let goes_on = self.log_goes_on();
                 job.succeeded(self.engine, bytes);
-                if let Err(error) = goes_on {
-                    self.log_failed(&error);
+                match goes_on {
+                    Ok(()) => self.answer_begun(),
+                    Err(error) => self.log_failed(&error),
                 }
             }
             Err(error) => {

@@ -96,6 +96,7 @@ fn a_log_begins_on_a_server_that_runs_and_ends_again() {
     for rewrites in ["2", "3"] {
         server.ask(&["BGREWRITEAOF"]);
         server.wait_for("aof_rewrites", rewrites);
+        server.wait_for("aof_rewrite_in_progress", "0");
         assert_eq!(server.info("aof_last_write_status"), "ok");
         assert_eq!(server.ask(&["SET", "behind", "w"]), "OK");
     }

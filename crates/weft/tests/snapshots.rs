@@ -58,7 +58,8 @@ fn a_snapshot_waits_for_that_of_the_log() {
         }
         server.wait_for("rdb_saves", saves);
         server.wait_for("aof_rewrites", saves);
-        assert_eq!(server.info("rdb_bgsave_in_progress"), "0");
+        server.wait_for("aof_rewrite_in_progress", "0");
+        server.wait_for("rdb_bgsave_in_progress", "0");
         assert!(folder.0.join("dump.weft").exists());
     }
     let base = server.info("aof_base_size");

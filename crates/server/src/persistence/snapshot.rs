@@ -4,7 +4,10 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Relaxed, Release},
+};
 use std::time::Instant;
 
 use weft_engine::Engine;
@@ -129,29 +132,29 @@ impl Job {
         Ok(Task { saver, tape, writer, is_orphaned: Arc::clone(&self.is_orphaned) })
     }
 
-    /// It is whole and on the disk.
+    /// It is whole and on the disk. That it is over is said last: who waits for that finds how it went.
     pub(super) fn succeeded(self, engine: &Engine, bytes: u64) {
         let (saves, log) = (&engine.durable.saves, &engine.durable.log);
         let took_s = self.started.elapsed().as_secs() as i64;
         let keys = saves.keys.load(Relaxed);
         match self.purpose {
             Purpose::ByItself(waiting) => {
-                saves.is_saving.store(false, Relaxed);
                 saves.has_failed.store(false, Relaxed);
                 saves.last_ms.store(engine.clock.now_ms(), Relaxed);
                 saves.writes.store(self.writes, Relaxed);
                 saves.last_s.store(took_s, Relaxed);
                 saves.count.fetch_add(1, Relaxed);
                 engine.look_at_snapshots();
+                saves.is_saving.store(false, Release);
                 if let Some(waiting) = waiting {
                     engine.answer(&waiting, |sink| sink.ok());
                 }
             }
             Purpose::Rewrite => {
-                log.is_rewriting.store(false, Relaxed);
                 log.rewrites_failed.store(0, Relaxed);
                 log.rewrite_s.store(took_s, Relaxed);
                 log.rewrites.fetch_add(1, Relaxed);
+                log.is_rewriting.store(false, Release);
             }
         }
         notice!(
@@ -169,17 +172,17 @@ impl Job {
         warning!("No snapshot could be made: {error}");
         match self.purpose {
             Purpose::ByItself(waiting) => {
-                engine.durable.saves.is_saving.store(false, Relaxed);
                 engine.durable.saves.has_failed.store(true, Relaxed);
                 engine.look_at_snapshots();
+                engine.durable.saves.is_saving.store(false, Release);
                 if let Some(waiting) = waiting {
                     let error = Error::err(format!("No snapshot could be made: {error}"));
                     engine.answer(&waiting, |sink| sink.error(&error));
                 }
             }
             Purpose::Rewrite => {
-                engine.durable.log.is_rewriting.store(false, Relaxed);
                 engine.durable.log.rewrites_failed.fetch_add(1, Relaxed);
+                engine.durable.log.is_rewriting.store(false, Release);
             }
         }
     }
