@@ -10,14 +10,16 @@ use crate::config::Settings;
 
 /// The time that a step stands for where what will be done is counted before.
 pub(super) const STEP_NS: u64 = 500;
-/// Elements that a function may look at for one step.
+/// Elements, arguments and parts of texts that expressions may look at for one step.
 const ELEMENTS_PER_STEP: usize = 16;
 /// Bytes that are copied in the time of a step.
 const BYTES_PER_STEP: usize = 1024;
 /// Bytes that are put together in the time of a step, where they were charged when their values were made.
-const JOINED_PER_STEP: usize = 8192;
+pub(super) const JOINED_PER_STEP: usize = 8192;
 /// Steps between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 32;
+/// Steps that a quick program takes at most, with those for its expressions (`super::quick`).
+const QUICK_STEPS_MAX: u64 = 64;
 /// More than an answer that is a number or a status takes.
 const LITTLE_ANSWER: u64 = 256;
 /// Levels of lists and objects that a value may have: what goes through one calls itself as often.
@@ -81,6 +83,8 @@ pub struct Budget {
     left: Limits,
     /// Steps until the clock is looked at.
     next_look: u64,
+    /// Elements that were looked at, and are not a step yet.
+    elements: usize,
     /// When its time is over, once that runs: from the first command that may take long on, or the first look.
     ends: Option<Instant>,
 }
@@ -93,7 +97,7 @@ impl Budget {
     /// All of it. Its time runs as soon as something may take any: most programs never look at the clock.
     #[must_use]
     pub const fn new(limits: Limits) -> Self {
-        Self { limits, left: limits, next_look: STEPS_PER_LOOK, ends: None }
+        Self { limits, left: limits, next_look: STEPS_PER_LOOK, elements: 0, ends: None }
     }
     /// Something that may take long begins.
     pub fn begin(&mut self) {
@@ -152,13 +156,22 @@ impl Budget {
         }
         self.take_steps(bytes.div_ceil(JOINED_PER_STEP) as u64)
     }
-    /// Elements that were looked at.
+    /// Elements, arguments or parts of texts that are looked at. Few make no step, but are not forgotten.
     #[inline]
     pub fn take_elements(&mut self, elements: usize) -> Result<(), Fault> {
-        if elements < ELEMENTS_PER_STEP {
-            return Ok(());
-        }
+        self.elements += elements;
+        if self.elements < ELEMENTS_PER_STEP { Ok(()) } else { self.take_all_elements() }
+    }
+    #[inline(never)]
+    fn take_all_elements(&mut self) -> Result<(), Fault> {
+        let elements = std::mem::take(&mut self.elements);
+        self.elements = elements % ELEMENTS_PER_STEP;
         self.take_steps((elements / ELEMENTS_PER_STEP) as u64)
+    }
+    /// So many bytes of two texts are about to be compared.
+    #[cold]
+    pub fn take_compared(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.take_work((bytes / JOINED_PER_STEP) as u64)
     }
     /// A list or an object that was made. What it shares with others counts: whoever goes through it, or answers it,
     /// meets it each time.
@@ -182,16 +195,17 @@ impl Budget {
     #[must_use]
     pub const fn suffices_for_quick(&self) -> bool {
         let Limits { steps, keys, memory, .. } = self.left;
-        steps > STEPS_PER_LOOK && keys > STEPS_PER_LOOK && memory > LITTLE_ANSWER * STEPS_PER_LOOK
+        steps > QUICK_STEPS_MAX && keys > STEPS_PER_LOOK && memory > LITTLE_ANSWER * STEPS_PER_LOOK
     }
-    /// Puts the next look at the clock off: what is left takes fewer steps. One that is due is taken now.
+    /// Whether what a quick program still does cannot be too much: if so the next look at the clock is put off, since
+    /// what is left takes fewer steps. One that is due is taken now.
     #[inline]
-    pub fn settle(&mut self) -> Result<(), Fault> {
+    pub fn settle(&mut self) -> Result<bool, Fault> {
         if self.ends.is_some() {
             self.look()?;
         }
-        self.next_look = STEPS_PER_LOOK;
-        if self.left.memory < LITTLE_ANSWER { self.take_memory(LITTLE_ANSWER as usize) } else { Ok(()) }
+        self.next_look = QUICK_STEPS_MAX;
+        Ok(self.left.steps >= QUICK_STEPS_MAX && self.left.memory >= LITTLE_ANSWER)
     }
     /// Looks at the clock.
     #[cold]

@@ -5,11 +5,15 @@
 //! looked up or parsed when they run.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::budget::{Budget, LITTLE_BYTES};
 use super::functions::{self, Function};
 use super::value::{Members, Value};
+
+/// Elements of a list that cost what a member of an object does.
+const ELEMENTS_PER_MEMBER: usize = 4;
 
 /// What an expression cannot give a value for.
 pub type Fault = Cow<'static, str>;
@@ -152,6 +156,7 @@ impl Frame {
                 value.write_text(out).map_err(no_text)
             }
             Expr::Template(parts) => {
+                self.budget.take_elements(parts.len())?;
                 for part in parts {
                     match part {
                         Part::Text(text) => out.extend_from_slice(text),
@@ -180,7 +185,7 @@ impl Frame {
             && let [one, two] = &**both
             && let Some(decide) = function.decides()
             && let (Some(one), Some(two)) = (self.peek(one), self.peek(two))
-            && !(one.is_whole() && two.is_whole())
+            && !one.is_long_beside(two)
         {
             return Ok(decide(one.compare(two)));
         }
@@ -202,10 +207,12 @@ impl Frame {
                 self.made(Value::text(&text))
             }
             Expr::List(elements) => {
+                self.budget.take_elements(elements.len())?;
                 let list = elements.iter().map(|element| self.eval(element)).collect::<Result<_, _>>()?;
                 self.made(Value::list(list))
             }
             Expr::Object(members) => {
+                self.budget.take_elements(members.len().saturating_mul(ELEMENTS_PER_MEMBER))?;
                 let mut object = Members::new();
                 for (name, value) in members {
                     object.insert(name.clone(), self.eval(value)?);
@@ -217,6 +224,7 @@ impl Frame {
             Expr::Or(all) => self.until(all, Value::holds),
             Expr::Coalesce(all) => self.until(all, |value| !matches!(value, Value::Null)),
             Expr::If(three) => {
+                self.budget.take_elements(1)?;
                 let [condition, then, otherwise] = &**three;
                 let chosen = if self.holds(condition)? { then } else { otherwise };
                 self.eval(chosen)
@@ -230,6 +238,7 @@ impl Frame {
     fn until(&mut self, all: &[Expr], ends: impl Fn(&Value) -> bool) -> Result<Value, Fault> {
         let mut last = Value::Null;
         for expr in all {
+            self.budget.take_elements(1)?;
             last = self.eval(expr)?;
             if ends(&last) {
                 break;
@@ -242,18 +251,16 @@ impl Frame {
         // Comparisons look at values where they stand.
         if let ([one, two], Some(decide)) = (arguments, function.decides()) {
             if let (Some(one), Some(two)) = (self.peek(one), self.peek(two))
-                && !(one.is_whole() && two.is_whole())
+                && !one.is_long_beside(two)
             {
                 return Ok(Value::Bool(decide(one.compare(two))));
             }
+            self.budget.take_elements(arguments.len())?;
             let (one, two) = (self.eval(one)?, self.eval(two)?);
-            if one.is_whole() && two.is_whole() {
-                self.budget.take_walk(one.extent().lesser(two.extent()))?;
-            }
-            return Ok(Value::Bool(decide(one.compare(&two))));
+            return Ok(Value::Bool(decide(self.compare(&one, &two)?)));
         }
         let values: Vec<Value> = arguments.iter().map(|expr| self.eval(expr)).collect::<Result<_, _>>()?;
-        self.budget.take_elements(functions::elements(&values))?;
+        self.budget.take_elements(values.len() + functions::elements(function, &values))?;
         if let Some(extent) = functions::walked(function, &values) {
             self.budget.take_walk(extent)?;
         }
@@ -263,6 +270,20 @@ impl Frame {
         }
         let value = functions::call(function, values)?;
         self.made(value)
+    }
+
+    /// The order of two values, which is paid for.
+    pub(super) fn compare(&mut self, one: &Value, two: &Value) -> Result<Ordering, Fault> {
+        match (one, two) {
+            (Value::Text(one), Value::Text(two)) if one.len().min(two.len()) >= LITTLE_BYTES => {
+                self.budget.take_compared(one.len().min(two.len()))?;
+            }
+            _ if one.is_whole() && two.is_whole() => {
+                self.budget.take_walk(one.extent().lesser(two.extent()))?;
+            }
+            _ => {}
+        }
+        Ok(one.compare(two))
     }
 
     /// Counts a value that was made.

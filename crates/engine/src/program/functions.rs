@@ -198,8 +198,11 @@ fn place(index: i64, len: usize) -> Option<usize> {
     }
 }
 
-/// Elements that a function may have to look at.
-pub(super) fn elements(arguments: &[Value]) -> usize {
+/// Elements that a function may have to look at, or makes.
+pub(super) fn elements(function: Function, arguments: &[Value]) -> usize {
+    if function == Function::Range {
+        return in_range(arguments).map_or(0, |(count, ..)| usize::try_from(count).unwrap_or(usize::MAX));
+    }
     let of = |value: &Value| match value {
         Value::List(list) => list.len(),
         Value::Object(members) => members.len(),
@@ -209,6 +212,8 @@ pub(super) fn elements(arguments: &[Value]) -> usize {
     arguments.iter().map(of).sum()
 }
 
+/// Bytes that are put together in the time of a step.
+const JOINED_PER_STEP: u64 = super::budget::JOINED_PER_STEP as u64;
 /// Values and bytes that take no time worth asking for.
 const LITTLE: u64 = 1024;
 
@@ -246,6 +251,7 @@ fn searched(text: &Value) -> Extent {
 /// takes: asked before it is made.
 pub(super) fn made(function: Function, arguments: &[Value]) -> Option<(Extent, u64)> {
     let (text, bytes) = (|at: usize| arguments[at].to_text().ok(), arguments[0].extent().bytes);
+    let all = || arguments.iter().map(|value| value.extent().bytes).fold(0, u64::saturating_add);
     let whole = |value: &Value| whole(value).ok().and_then(|value| u64::try_from(value).ok());
     let (values, bytes, steps) = match function {
         Function::Pad => {
@@ -255,6 +261,17 @@ pub(super) fn made(function: Function, arguments: &[Value]) -> Option<(Extent, u
         Function::Date => {
             let bytes = arguments[1].extent().bytes;
             (1, bytes, bytes / 8)
+        }
+        Function::Range => {
+            let (count, ..) = in_range(arguments).ok()?;
+            (u64::try_from(count).ok()?, 0, 0)
+        }
+        Function::Text => (1, all(), all() / JOINED_PER_STEP),
+        Function::Join => {
+            let Value::List(list) = &arguments[0] else { return None };
+            let between = (list.len() as u64).saturating_mul(arguments[1].extent().bytes);
+            let bytes = bytes.saturating_add(between);
+            (1, bytes, bytes / JOINED_PER_STEP)
         }
         Function::Split if bytes >= LITTLE => {
             let parts = text::occurrences(&text(0)?, &text(1)?) as u64 + 1;
@@ -415,10 +432,10 @@ fn object_call(function: Function, arguments: &mut [Value]) -> Result<Value, Fau
 }
 
 fn list_call(function: Function, arguments: &mut [Value]) -> Result<Value, Fault> {
-    let [first, rest @ ..] = arguments else { return Ok(Value::Null) };
     if function == Function::Range {
-        return range(whole(first)?, rest);
+        return range(arguments);
     }
+    let [first, rest @ ..] = arguments else { return Ok(Value::Null) };
     let mut list = list_of(first)?.to_vec();
     match function {
         Function::Slice => {
@@ -446,19 +463,22 @@ fn list_call(function: Function, arguments: &mut [Value]) -> Result<Value, Fault
 /// Integers that one `range` may give.
 pub const RANGE_MAX: u64 = 100_000;
 
-fn range(from: i64, rest: &[Value]) -> Result<Value, Fault> {
-    let to = whole(&rest[0])?;
-    let step = rest.get(1).map_or(Ok(1), whole)?;
+/// How many integers a range gives, the first one, and the step between two.
+fn in_range(arguments: &[Value]) -> Result<(i128, i128, i128), Fault> {
+    let (from, to) = (i128::from(whole(&arguments[0])?), i128::from(whole(&arguments[1])?));
+    let step = i128::from(arguments.get(2).map_or(Ok(1), whole)?);
     if step == 0 {
         return Err("a range in steps of 0 has no end".into());
     }
-    let span = if step > 0 { i128::from(to) - i128::from(from) } else { i128::from(from) - i128::from(to) };
-    let by = i128::from(step).abs();
+    let (span, by) = (if step > 0 { to - from } else { from - to }, step.abs());
     let count = (span.max(0) + by - 1) / by;
     if count > i128::from(RANGE_MAX) {
         return Err(format!("a range has {RANGE_MAX} integers at most").into());
     }
-    Ok(Value::list(
-        (0..count).map(|at| Value::Int((i128::from(from) + at * i128::from(step)) as i64)).collect(),
-    ))
+    Ok((count, from, step))
+}
+
+fn range(arguments: &[Value]) -> Result<Value, Fault> {
+    let (count, from, step) = in_range(arguments)?;
+    Ok(Value::list((0..count).map(|at| Value::Int((from + at * step) as i64)).collect()))
 }

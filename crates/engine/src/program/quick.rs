@@ -24,7 +24,9 @@ use crate::handler::{Handler, Scope};
 use crate::traits;
 
 /// Steps of a quick program: it ends before it would look at the clock.
-pub(super) const STEPS_MAX: usize = 31;
+const STEPS_MAX: usize = 31;
+/// Expressions, with those inside of them, in all of its steps together.
+const EXPRESSIONS_MAX: usize = 256;
 
 /// A command that always takes about the same short time, and has one key, its first argument.
 #[derive(Clone, Copy)]
@@ -81,7 +83,9 @@ impl Quick {
 
 /// Says whether steps always take about the same short time, and marks the writes behind which nothing can fail.
 pub(super) fn mark(steps: &mut [Step]) -> bool {
-    let is_quick = count(steps).is_some_and(|steps| steps <= STEPS_MAX) && !may_take_long(steps);
+    let is_quick = count(steps).is_some_and(|steps| steps <= STEPS_MAX)
+        && expressions(steps) <= EXPRESSIONS_MAX
+        && !may_take_long(steps);
     if is_quick {
         mark_last(steps, true);
         let given = given(steps);
@@ -183,6 +187,15 @@ fn count(steps: &[Step]) -> Option<usize> {
     })
 }
 
+/// How many expressions there are, and parts of texts.
+fn expressions(steps: &[Step]) -> usize {
+    let mut all = 0;
+    each_expr(steps, &mut |expr| {
+        expr.each(&mut |expr| all += if let Expr::Template(parts) = expr { 1 + parts.len() } else { 1 });
+    });
+    all
+}
+
 /// Whether an expression goes through all of something, or makes what is long: as a loop does.
 fn may_take_long(steps: &[Step]) -> bool {
     let mut any = false;
@@ -229,7 +242,8 @@ fn mark_last(steps: &mut [Step], mut calm: bool) -> bool {
 /// Whether an expression has a value whatever it is about, and makes nothing that takes memory.
 fn is_calm(expr: &Expr) -> bool {
     match expr {
-        Expr::Literal(_) | Expr::Var(_) | Expr::Path(..) | Expr::Now(_) => true,
+        Expr::Literal(value) => !value.is_whole(),
+        Expr::Var(_) | Expr::Path(..) | Expr::Now(_) => true,
         Expr::Call(function, both) => function.decides().is_some() && both.iter().all(is_calm),
         Expr::And(all) | Expr::Or(all) | Expr::Coalesce(all) => all.iter().all(is_calm),
         Expr::If(three) => three.iter().all(is_calm),

@@ -265,7 +265,9 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
                 let value = self.frame.eval(of)?;
                 for (candidates, then) in cases {
                     for candidate in candidates {
-                        if self.frame.eval(candidate)? == value {
+                        self.frame.budget.take_elements(1)?;
+                        let candidate = self.frame.eval(candidate)?;
+                        if self.frame.compare(&candidate, &value)?.is_eq() {
                             return self.block(then);
                         }
                     }
@@ -317,8 +319,10 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
                 Value::List(list) => {
                     return self.rounds(step, each, (0..list.len()).map(|at| list[at].clone()));
                 }
-                Value::Object(members) => members.keys().map(|name| Value::text(name)).collect(),
-                Value::Null => Vec::new(),
+                Value::Object(members) => {
+                    return self.rounds(step, each, members.keys().map(|name| Value::text(name)));
+                }
+                Value::Null => return Ok(Flow::GoOn),
                 other => {
                     return Err(Fault::from(format!("expected a list, met a {}", other.type_name())).into());
                 }
@@ -476,10 +480,9 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             self.frame.budget.take_bytes(bytes as u64)?;
         }
         if quick.writes && self.late.is_some() {
-            for_good = quick.last;
+            for_good = quick.last && nothing_fails_behind(self.frame)?;
             if for_good {
-                // Nothing behind it can fail, its time neither.
-                self.frame.budget.settle()?;
+                // It is not to be taken back.
             } else if short == Short::Set && !self.waits.is_full() && self.inner.holds(&key) {
                 self.waits.push(hash, at, (name.len(), at + text.len()), brings);
                 self.inner.ran(quick.id, false);
@@ -624,13 +627,12 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         let Some(late) = &mut self.late else {
             return self.inner.run(quick.handler, args).map_err(|error| self.failed(error));
         };
-        if !quick.last {
+        let outcome = if quick.last && nothing_fails_behind(self.frame)? {
+            self.inner.run_for_good(quick.handler, args)
+        } else {
             late.begin(self.inner);
-            return self.inner.run(quick.handler, args).map_err(|error| self.failed(error));
-        }
-        // Nothing behind it can fail, its time neither.
-        self.frame.budget.settle()?;
-        let outcome = self.inner.run_for_good(quick.handler, args);
+            self.inner.run(quick.handler, args)
+        };
         outcome.map_err(|error| self.failed(error))
     }
 
@@ -679,6 +681,13 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// Whether also what is left suffices for all that stands behind the last write of a quick program: its expressions go
+/// through nothing that is large, since there is none.
+#[inline]
+fn nothing_fails_behind(frame: &mut Frame) -> Result<bool, Fault> {
+    Ok(frame.budget.settle()? && !frame.values.iter().any(Value::is_large))
 }
 
 #[cold]

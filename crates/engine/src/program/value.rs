@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use weft_protocol::number;
 
+use super::budget::LITTLE_BYTES;
 use super::bytes::Bytes;
 use super::json::Json;
 
@@ -178,6 +179,22 @@ impl Value {
             Self::Object(members) => members.extent,
             Self::Text(text) => Extent { depth: 0, values: 1, bytes: text.len() as u64 },
             _ => Extent { depth: 0, values: 1, bytes: 0 },
+        }
+    }
+    /// Whether going through it is worth counting: a list, an object, a long text.
+    #[inline]
+    pub(super) fn is_large(&self) -> bool {
+        match self {
+            Self::Text(text) => text.len() >= LITTLE_BYTES,
+            _ => self.is_whole(),
+        }
+    }
+    /// Whether a comparison of both may go through much: two texts, two lists or objects.
+    #[inline]
+    pub(super) fn is_long_beside(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(one), Self::Text(two)) => one.len().min(two.len()) >= LITTLE_BYTES,
+            _ => self.is_whole() && other.is_whole(),
         }
     }
     /// Whether there are values inside of it.

@@ -1,0 +1,159 @@
+//! What counts against a program's limits: everything that an expression goes through, also where it is one step; and
+//! that a limit which is met behind the last write takes that write back too.
+
+use weft_engine::reply::Protocol;
+
+use crate::running::{bench, words};
+use crate::support::Bench;
+use crate::sweep::cpu_ms;
+
+/// Runs a program that has the limits of whoever says nothing, but for the time.
+fn run(bench: &mut Bench, client: u32, program: &str, args: &[&str]) -> String {
+    let program = format!(r#"{{"limits":{{"time-ms":60000}},{program}}}"#);
+    words(bench, client, &[&["PROGRAM", "EVAL", &program], args].concat())
+}
+
+fn list(elements: usize) -> String {
+    format!("[{}]", vec!["1"; elements].join(","))
+}
+
+#[test]
+fn a_limit_that_is_met_behind_the_last_write_takes_it_back() {
+    let (mut bench, client) = bench();
+    let steps = r#"[{"let":{"n":{"sum":"${l}"}}},["INCR","k"],{"return":"${n}"}]"#;
+    let program = |limit: usize| {
+        format!(r#"{{"limits":{{"steps":{limit}}},"params":[{{"name":"l","type":"list"}}],"steps":{steps}}}"#)
+    };
+    let (mut ran, mut failed) = (0, 0);
+    for elements in (0..1600).step_by(8) {
+        let reply = words(&mut bench, client, &["PROGRAM", "EVAL", &program(70), &list(elements)]);
+        match reply.contains("too many steps") {
+            true => failed += 1,
+            false => ran += 1,
+        }
+        let count = words(&mut bench, client, &["GET", "k"]);
+        assert_eq!(count, ran.to_string(), "{elements} elements: {reply}");
+    }
+    assert!(ran > 0 && failed > 0, "{ran} ran, {failed} failed");
+    // What is gone through behind the write: the list that is answered, and one that is compared.
+    for behind in [
+        r#"{"return":"${l}"}"#,
+        r#"{"return":{"==":["${l}","${m}"]}}"#,
+        r#"{"if":{"<":["${l}","${m}"]},"then":[],"else":[{"return":1}]}"#,
+        r#"{"let":{"x":{"coalesce":[null,{"!=":["${l}","${m}"]}]}}}"#,
+    ] {
+        let program = format!(
+            r#""params":[{{"name":"l","type":"list"}},{{"name":"m","type":"list"}}],"steps":[["INCR","n"],{behind}]"#
+        );
+        let large = list(200_000);
+        let reply = run(&mut bench, client, &program, &[&large, &large]);
+        assert!(reply.contains("too many steps"), "{behind}: {reply}");
+        assert_eq!(words(&mut bench, client, &["GET", "n"]), "nil", "{behind}");
+    }
+    // And texts.
+    let program =
+        r#""params":[{"name":"a"},{"name":"b"}],"steps":[["INCR","n"],{"return":{"==":["${a}","${b}"]}}]"#;
+    let large = "x".repeat(1 << 20);
+    let limited = format!(r#"{{"limits":{{"steps":100}},{program}}}"#);
+    let reply = words(&mut bench, client, &["PROGRAM", "EVAL", &limited, &large, &large]);
+    assert!(reply.contains("too many steps"), "{reply}");
+    assert_eq!(words(&mut bench, client, &["GET", "n"]), "nil");
+    assert_eq!(run(&mut bench, client, program, &[&large, &large]), "true");
+}
+
+#[test]
+fn what_one_step_goes_through_is_counted_however_it_is_written() {
+    let (mut bench, client) = bench();
+    let many = |part: &str| vec![part; 1000].join(",");
+    let nested =
+        |depth: usize, open: &str, close: &str| format!("{}1{}", open.repeat(depth), close.repeat(depth));
+    let expressions = [
+        format!("[{}]", many("1")),
+        format!(r#"{{"and":[{}]}}"#, many("1")),
+        format!(r#"{{"or":[{}]}}"#, many("0")),
+        format!(r#"{{"coalesce":[{}]}}"#, many("null")),
+        format!(r#"{{"+":[{}]}}"#, many("1")),
+        format!("\"{}\"", "${i}-".repeat(500)),
+        format!("[{}]", vec![nested(60, r#"{"not":"#, "}"); 16].join(",")),
+        format!("[{}]", vec![nested(40, r#"{"if":[true,"#, ",1]}"); 16].join(",")),
+        format!("[{}]", vec![nested(40, r#"{"==":[{"not":0},"#, "]}"); 16].join(",")),
+        format!(
+            r#"{{"object":{{{}}}}}"#,
+            (0..250).map(|at| format!("\"m{at}\":1")).collect::<Vec<_>>().join(",")
+        ),
+        r#"{"range":[0,1000]}"#.to_owned(),
+        r#"{"length":{"range":[1000,0,-1]}}"#.to_owned(),
+    ];
+    for expression in expressions {
+        let steps =
+            format!(r#""steps":[{{"for":"i","range":[0,1000],"do":[{{"let":{{"x":{expression}}}}}]}}]"#);
+        let reply = run(&mut bench, client, &steps, &[]);
+        assert!(reply.contains("too many steps"), "{}: {reply}", &expression[..expression.len().min(40)]);
+    }
+    let cases = many(r#"{"is":1,"then":[]}"#);
+    let steps =
+        format!(r#""steps":[{{"for":"i","range":[2,1000],"do":[{{"switch":"${{i}}","cases":[{cases}]}}]}}]"#);
+    assert!(run(&mut bench, client, &steps, &[]).contains("too many steps"));
+    // Two lists that differ at their end alone, as the values of a switch.
+    let cases = many(r#"{"is":"${l}","then":[]}"#);
+    let steps = format!(
+        r#""params":[{{"name":"l","type":"list"}}],"steps":[{{"switch":{{"append":["${{l}}",1]}},"cases":[{cases}]}}]"#
+    );
+    assert!(run(&mut bench, client, &steps, &[&list(1000)]).contains("too many steps"));
+}
+
+#[test]
+fn ranges_and_long_texts_count_before_they_are_made() {
+    let (mut bench, client) = bench();
+    for (steps, part) in [
+        (r#"{"for":"i","range":[0,10000000],"do":[]}"#, "too many steps"),
+        (r#"{"for":"i","range":[0,9223372036854775807],"do":[]}"#, "too many steps"),
+        (r#"{"for":"i","in":{"range":[0,10000000]},"do":[]}"#, "100000 integers at most"),
+        (r#"{"let":{"x":[{"range":[0,100000]},{"range":[0,100000]}]}}"#, "too many steps"),
+        (
+            r#"{"return":{"length":{"range":[-9223372036854775808,9223372036854775807,9223372036854775807]}}}"#,
+            "3",
+        ),
+    ] {
+        let reply = run(&mut bench, client, &format!(r#""steps":[{steps}]"#), &[]);
+        assert!(reply.contains(part), "{steps}: {reply}");
+    }
+    let small = |limits: &str, steps: &str, arg: &str| {
+        format!(r#"{{"limits":{{{limits}}},"params":[{{"name":"p"{arg}}}],"steps":[{steps}]}}"#)
+    };
+    let reply = words(
+        &mut bench,
+        client,
+        &["PROGRAM", "EVAL", &small(r#""memory":100000"#, r#"{"let":{"x":{"range":[0,50000]}}}"#, ""), "p"],
+    );
+    assert!(reply.contains("too many bytes of values"), "{reply}");
+    let large = "x".repeat(1 << 20);
+    for (expression, steps) in [
+        (r#"{"text":["${p}","${p}"]}"#, 256),
+        (r#"{"join":[["${p}","${p}"],""]}"#, 256),
+        (r#"{"join":[[1,2,3],"${p}"]}"#, 256),
+        (r#"{"==":["${p}",{"text":["${p}"]}]}"#, 256),
+    ] {
+        let program =
+            small(&format!(r#""steps":{steps}"#), &format!(r#"{{"let":{{"x":{expression}}}}}"#), "");
+        let reply = words(&mut bench, client, &["PROGRAM", "EVAL", &program, &large]);
+        assert!(reply.contains("too many steps"), "{expression}: {reply}");
+    }
+}
+
+#[test]
+fn a_loop_over_names_that_ends_at_once_does_not_gather_them_all() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    bench.text(client, "CONFIG SET program-time-ms-max 600000");
+    let names: Vec<String> = (0..20_000).map(|at| format!("\"name{at}\":1")).collect();
+    let object = format!("{{{}}}", names.join(","));
+    let program = r#"{"limits":{"time-ms":600000},"params":[{"name":"o","type":"object"}],"steps":[
+        {"for":"i","range":[0,3000],"do":[{"for":"name","in":"${o}","do":[{"break":true}]}]}]}"#;
+    let began = cpu_ms();
+    // Rounds of both loops, and the steps inside of them.
+    let reply = words(&mut bench, client, &["PROGRAM", "EVAL", program, &object]);
+    assert!(reply.contains("too many steps"), "{reply}");
+    let took = cpu_ms() - began;
+    assert!(took < 1500.0, "{took:.0} ms of this thread");
+}
