@@ -354,15 +354,17 @@ impl<'e> Core<'e> {
             let Some(mut guards) = batch.guards_alone() else { break };
             self.local.effects.begin_command(args.spec);
             // Its handler does this, and asks for what has been answered here.
-            let outcome = self.local.programs.params(&stored.program, &args).and_then(|params| {
-                let hold = Hold::Guards(&mut guards);
-                let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
-                let outcome = stored.run_inside(&mut Inner::new(&mut context, LogPlace::Script), params);
-                let everything = matches!(&outcome, Err(error) if error.code == ErrorCode::NeedsWorld);
-                runs += u64::from(!everything);
-                failures += u64::from(outcome.is_err() && !everything);
-                outcome
-            });
+            let outcome =
+                self.local.programs.params(self.engine, &stored.program, &args).and_then(|params| {
+                    let hold = Hold::Guards(&mut guards);
+                    let mut context =
+                        Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
+                    let outcome = stored.run_inside(&mut Inner::new(&mut context, LogPlace::Script), params);
+                    let everything = matches!(&outcome, Err(error) if error.code == ErrorCode::NeedsWorld);
+                    runs += u64::from(!everything);
+                    failures += u64::from(outcome.is_err() && !everything);
+                    outcome
+                });
             self.local.effects.end_group();
             if !self.local.ready.is_empty() {
                 blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);

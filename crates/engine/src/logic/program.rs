@@ -235,7 +235,7 @@ fn explain(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         Keys::World(at, why) => ("everything", format!("{at}: {why}")),
     };
     let keys = if args.len() > 3 || program.params.is_empty() {
-        program.named_keys(context.engine, program.params(args.rest(3))?)?
+        program.named_keys(context.engine, program.params(&context.engine.settings, args.rest(3))?)?
     } else {
         Vec::new()
     };

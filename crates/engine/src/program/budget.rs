@@ -89,7 +89,7 @@ pub struct Budget {
     ends: Option<Instant>,
 }
 
-fn exceeded(limit: &str, name: &str, max: u64) -> Fault {
+pub(super) fn exceeded(limit: &str, name: &str, max: u64) -> Fault {
     format!("{limit}: the program may use {max} (\"limits\": {{\"{name}\"}}, program-{name}-max)").into()
 }
 

@@ -118,7 +118,10 @@ fn gone_through(context: &mut Context<'_, '_>, args: &Args<'_>, each: u64) -> u6
             let otherwise = if otherwise == 0 { elements } else { otherwise.into() };
             some(option(args, from.into()).unwrap_or(otherwise).min(elements))
         }
-        table::Cost::Ranks(at) => some(between(context, args, at.into(), By::Rank)),
+        table::Cost::Ranks(at) => {
+            let Held { elements, bytes } = within(context, args, at.into());
+            some(elements).saturating_add(bytes / BYTES_PER_NS)
+        }
         table::Cost::Beyond(at) => {
             let inside = between(context, args, at.into(), By::Rank);
             some(sum(context, args).elements.saturating_sub(inside))
@@ -165,6 +168,17 @@ fn between(context: &mut Context<'_, '_>, args: &Args<'_>, at: usize, by: By) ->
         elements = elements.saturating_add(between as u64);
     });
     elements
+}
+
+/// Elements between two ranks that the arguments say, or bytes of a string between two places.
+fn within(context: &mut Context<'_, '_>, args: &Args<'_>, at: usize) -> Held {
+    let (elements, mut bytes) = (between(context, args, at, By::Rank), 0_u64);
+    if let (Ok(start), Ok(end)) = (args.int(at), args.int(at + 1)) {
+        each_read(context, args, |value| {
+            bytes = bytes.saturating_add(span(start, end, Held::of(value).bytes as usize).len() as u64);
+        });
+    }
+    Held { elements, bytes }
 }
 
 /// Entries of a stream that MAXLEN or MINID takes away at most.

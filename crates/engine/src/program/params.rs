@@ -1,13 +1,54 @@
 //! Owns: what a program is given: reading its arguments by the types of its parameters. Does not own: what they are
 //! called (`super::parse`).
 
+use super::budget::{Limits, exceeded};
+use super::expr::Fault;
 use super::json::Json;
 use super::steps::{Param, ParamKind, Program};
 use super::text::{self, shown};
 use super::value::Value;
-use crate::error::Error;
+use crate::config::Settings;
+use crate::error::{Error, ErrorCode};
+
+/// How long reading a value of JSON takes at most.
+const JSON_VALUE_NS: usize = 250;
+/// Bytes of JSON that are read in a nanosecond are less than one: how long one takes.
+const JSON_BYTE_NS: usize = 2;
+/// What a value takes in memory while it is read, beside its bytes.
+const JSON_VALUE_BYTES: usize = 128;
+
+/// What the JSON of a program's arguments may take: half of its time, and its memory. Said by their bytes before they
+/// are read.
+struct Readable {
+    limits: Limits,
+    /// Nanoseconds.
+    left: u64,
+    memory: u64,
+}
+
+impl Readable {
+    fn of(limits: Limits) -> Self {
+        Self { limits, left: limits.time_ms.saturating_mul(1_000_000 / 2), memory: limits.memory }
+    }
+    fn take(&mut self, text: &[u8]) -> Result<(), Fault> {
+        let limits = self.limits;
+        let slow = || exceeded("too much JSON in arguments", "time-ms", limits.time_ms);
+        // What is far too long is not even looked through.
+        let left = self.left.checked_sub((text.len() * JSON_BYTE_NS) as u64).ok_or_else(slow)?;
+        let values = 1 + text.iter().filter(|byte| b",:[{".contains(byte)).count();
+        self.left = left.checked_sub((values * JSON_VALUE_NS) as u64).ok_or_else(slow)?;
+        let memory = (values * JSON_VALUE_BYTES + text.len()) as u64;
+        let large = || exceeded("too much JSON in arguments", "memory", limits.memory);
+        self.memory = self.memory.checked_sub(memory).ok_or_else(large)?;
+        Ok(())
+    }
+}
 
 impl ParamKind {
+    /// Whether it is written as JSON.
+    const fn is_json(self) -> bool {
+        matches!(self, Self::List | Self::Object | Self::Any)
+    }
     /// Whether a value is of this type.
     pub(super) fn takes(self, value: &Value) -> bool {
         match self {
@@ -39,22 +80,33 @@ impl ParamKind {
 
 impl Program {
     /// The parameters that arguments give, in their order.
-    pub(crate) fn params<'b>(&self, arguments: impl Iterator<Item = &'b [u8]>) -> Result<Vec<Value>, Error> {
-        self.params_in(Vec::new(), arguments)
+    pub(crate) fn params<'b>(
+        &self,
+        settings: &Settings,
+        arguments: impl Iterator<Item = &'b [u8]>,
+    ) -> Result<Vec<Value>, Error> {
+        self.params_in((Vec::new(), settings), arguments)
     }
     /// The same in memory that is there.
     pub(crate) fn params_in<'b>(
         &self,
-        mut values: Vec<Value>,
+        (mut values, settings): (Vec<Value>, &Settings),
         mut arguments: impl Iterator<Item = &'b [u8]>,
     ) -> Result<Vec<Value>, Error> {
         values.reserve(self.slots);
+        let mut readable = None;
         for param in &self.params {
             // As most are.
             let argument = arguments.next();
             let value = match (param.kind, argument) {
                 (ParamKind::Text, Some(bytes)) => Some(Value::text(bytes)),
                 (ParamKind::Int, Some(bytes)) => weft_store::parse_int(bytes).map(Value::Int),
+                (kind, Some(bytes)) if kind.is_json() => {
+                    let readable = readable
+                        .get_or_insert_with(|| Readable::of(self.limits.within(Limits::of(settings))));
+                    readable.take(bytes).map_err(|fault| Error::new(ErrorCode::Program, fault))?;
+                    None
+                }
                 _ => None,
             };
             values.push(match value {

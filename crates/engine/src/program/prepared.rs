@@ -193,12 +193,17 @@ impl Prepared {
     }
     fn look_up(&mut self, engine: &Engine, by: By, args: &Args<'_>) -> Result<Given, Error> {
         let which = self.find(&engine.programs, by, args.bytes(2))?;
-        let params = self.params(which.program(), args)?;
+        let params = self.params(engine, which.program(), args)?;
         Ok((which, params))
     }
     /// What a request gives a program.
-    pub(crate) fn params(&mut self, program: &Program, args: &Args<'_>) -> Result<Vec<Value>, Error> {
-        program.params_in(std::mem::take(&mut self.room), args.rest(3))
+    pub(crate) fn params(
+        &mut self,
+        engine: &Engine,
+        program: &Program,
+        args: &Args<'_>,
+    ) -> Result<Vec<Value>, Error> {
+        program.params_in((std::mem::take(&mut self.room), &engine.settings), args.rest(3))
     }
     /// A run needs the memory of its values no more.
     #[inline]

@@ -29,6 +29,9 @@ use crate::special;
 /// Keys that a loop looks at between two looks at what is left.
 const KEYS_PER_LOOK: u64 = 64;
 
+/// Bytes of a reply behind which the clock is looked at.
+const LONG_REPLY: usize = 64 << 10;
+
 /// The command that answers what a loop over keys goes through.
 const KEYS: &[u8] = b"KEYS";
 
@@ -652,7 +655,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             Ok(handler) => self.inner.run(handler, args),
             Err(refusal) => Err(Error::from(refusal)),
         };
-        if !short {
+        if !short || self.inner.reply_bytes() >= LONG_REPLY {
             self.frame.budget.look()?;
         }
         outcome.map_err(|error| self.failed(error))

@@ -157,3 +157,44 @@ fn a_loop_over_names_that_ends_at_once_does_not_gather_them_all() {
     let took = cpu_ms() - began;
     assert!(took < 1500.0, "{took:.0} ms of this thread");
 }
+
+#[test]
+fn a_part_of_a_string_costs_its_bytes() {
+    let (mut bench, client) = bench();
+    words(&mut bench, client, &["SET", "big", &"x".repeat(1 << 20)]);
+    for command in ["GETRANGE", "SUBSTR"] {
+        let of = |rounds: usize, end: i64| {
+            format!(r#""steps":[{{"for":"i","range":[0,{rounds}],"do":[["{command}","big",0,{end}]]}}]"#)
+        };
+        let reply = run(&mut bench, client, &of(100, -1), &[]);
+        assert!(reply.contains("too many steps"), "{command}: {reply}");
+        assert_eq!(run(&mut bench, client, &of(5, -1), &[]), "nil", "{command}");
+        assert_eq!(run(&mut bench, client, &of(1000, 9), &[]), "nil", "{command}: what is answered counts");
+    }
+}
+
+#[test]
+fn json_in_arguments_is_read_within_the_limits() {
+    let (mut bench, client) = bench();
+    for kind in ["list", "any"] {
+        let program = |limits: &str| {
+            format!(
+                r#"{{"limits":{{{limits}}},"params":[{{"name":"l","type":"{kind}"}}],"steps":[{{"return":1}}]}}"#
+            )
+        };
+        let mut asked = |limits: &str, json: &str| {
+            words(&mut bench, client, &["PROGRAM", "EVAL", &program(limits), json])
+        };
+        assert_eq!(asked(r#""time-ms":5"#, &list(5_000)), "1", "{kind}");
+        for json in [list(50_000), "[".repeat(2_000_000), format!("\"{}\"", "x".repeat(2_000_000))] {
+            let reply = asked(r#""time-ms":5"#, &json);
+            assert!(
+                reply.contains("too much JSON in arguments") && reply.contains("time-ms"),
+                "{kind}: {reply}"
+            );
+        }
+        assert_eq!(asked(r#""time-ms":60000"#, &list(200_000)), "1", "{kind}");
+        let reply = asked(r#""time-ms":60000,"memory":1000000"#, &list(200_000));
+        assert!(reply.contains("too much JSON in arguments") && reply.contains("memory"), "{kind}: {reply}");
+    }
+}
