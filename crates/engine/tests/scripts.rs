@@ -399,3 +399,27 @@ fn a_library_that_comes_leaves_the_others_as_they_are() {
     text(&mut bench, client, &["FUNCTION", "FLUSH"]);
     assert!(text(&mut bench, client, &["FCALL", "count", "0"]).contains("not found"));
 }
+
+/// As Valkey 9.1.2 answers them.
+#[test]
+fn an_error_of_one_word_is_that_word() {
+    let mut bench = Bench::new();
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let client = bench.connect(protocol);
+        for script in ["return {err='LOCKED'}", "return redis.error_reply('LOCKED')", "error({err='LOCKED'})"]
+        {
+            let reply = text(&mut bench, client, &["EVAL", script, "0"]);
+            assert!(reply.contains("LOCKED") && !reply.contains("LOCKED \""), "{script}: {reply:?}");
+        }
+    }
+}
+
+#[test]
+fn settings_of_cjson_may_be_given_in_part() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let script = "cjson.encode_sparse_array(true) local r = cjson.encode({[1000]=1}) \
+                  cjson.encode_sparse_array(false, 2) return r";
+    assert!(text(&mut bench, client, &["EVAL", script, "0"]).contains("1000"));
+    assert!(text(&mut bench, client, &["EVAL", "return cjson.encode({[1000]=1})", "0"]).contains("sparse"));
+}

@@ -147,7 +147,9 @@ impl Error {
     /// The prefix and the text as one line: a line end of what it repeats is left out at its end, and a blank inside.
     #[must_use]
     pub fn line(&self) -> String {
-        let line = format!("{} {}", self.prefix(), self.text);
+        // A script's error may be one word.
+        let blank = if self.text.is_empty() { "" } else { " " };
+        let line = format!("{}{blank}{}", self.prefix(), self.text);
         line.trim_end_matches(['\r', '\n']).replace(['\r', '\n'], " ")
     }
     /// `ERR wrong number of arguments for 'get' command`, with `client|id` for subcommands.

@@ -1,8 +1,9 @@
 //! Owns: glob patterns as KEYS, SCAN, PSUBSCRIBE and CONFIG GET take them. Does not own: who is asked.
 //!
-//! `*` any bytes, `?` one byte, `[a-c]` and `[^a-c]` a class, `\` takes the next byte as it is. The time is at most the
-//! product of the two lengths: a failed match goes back to the last `*` only. As in Valkey, nothing matches a pattern
-//! with more than a thousand `*` that something stands behind.
+//! `*` any bytes, `?` one byte, `[a-c]` and `[^a-c]` a class, `\` takes the next byte as it is. What stands before the
+//! first `*` and behind the last one is compared once; only what stands between two is looked for, in at most the
+//! product of its length and the text's. As in Valkey, nothing matches a pattern with more than a thousand `*` that
+//! something stands behind.
 
 /// Stars with something behind them that a match may have passed.
 const STARS_MAX: usize = 1000;
@@ -20,41 +21,64 @@ pub fn matches_nocase(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 fn matches_by(pattern: &[u8], text: &[u8], same: impl Fn(u8, u8) -> bool + Copy) -> bool {
-    let (mut at, mut place) = (0, 0);
-    // Where to go on when a match fails: behind the last `*`, one byte of text later.
-    let mut retry: Option<(usize, usize)> = None;
+    // What stands before the first `*` begins the text.
+    let (mut at, mut place) = match segment(pattern, text, same) {
+        Some((width, len)) => (width, len),
+        None => return false,
+    };
     let mut stars = 0;
-    loop {
-        if let Some(&byte) = pattern.get(at) {
-            if byte == b'*' {
-                at += 1;
-                match pattern.get(at) {
-                    None => return true,
-                    Some(b'*') => continue,
-                    Some(_) if stars == STARS_MAX => return false,
-                    Some(_) => stars += 1,
-                }
-                retry = Some((at, place));
-                continue;
-            }
-            if let Some(&next) = text.get(place)
-                && let Some(width) = one(&pattern[at..], next, same)
-            {
-                at += width;
-                place += 1;
-                continue;
-            }
-        } else if place == text.len() {
-            return true;
+    while pattern.get(at) == Some(&b'*') {
+        at += 1;
+        match pattern.get(at) {
+            None => return true,
+            Some(b'*') => continue,
+            Some(_) if stars == STARS_MAX => return false,
+            Some(_) => stars += 1,
         }
-        match retry {
-            Some((star, from)) if from < text.len() => {
-                (at, place) = (star, from + 1);
-                retry = Some((star, from + 1));
-            }
-            _ => return false,
+        let rest = &pattern[at..];
+        let (width, len) = measure(rest);
+        if at + width == pattern.len() {
+            // What stands behind the last `*` ends the text.
+            return text.len() - place >= len && segment(rest, &text[text.len() - len..], same).is_some();
         }
+        // What stands between two is taken where it comes first.
+        let Some(last) = (text.len() - place).checked_sub(len) else { return false };
+        let Some(from) = (place..=place + last).find(|from| segment(rest, &text[*from..], same).is_some())
+        else {
+            return false;
+        };
+        (at, place) = (at + width, from + len);
     }
+    place == text.len()
+}
+
+/// Matches the beginning of `text` against what stands before the next `*`; gives how long both are.
+#[inline]
+fn segment(pattern: &[u8], text: &[u8], same: impl Fn(u8, u8) -> bool + Copy) -> Option<(usize, usize)> {
+    let (mut at, mut place) = (0, 0);
+    while let Some(&byte) = pattern.get(at)
+        && byte != b'*'
+    {
+        at += one(&pattern[at..], *text.get(place)?, same)?;
+        place += 1;
+    }
+    Some((at, place))
+}
+
+/// How long what stands before the next `*` is, and how many bytes it matches.
+fn measure(pattern: &[u8]) -> (usize, usize) {
+    let (mut at, mut len) = (0, 0);
+    while let Some(&byte) = pattern.get(at)
+        && byte != b'*'
+    {
+        at += match byte {
+            b'[' => in_class(&pattern[at + 1..], 0, |one, other| one == other).1 + 1,
+            b'\\' if at + 1 < pattern.len() => 2,
+            _ => 1,
+        };
+        len += 1;
+    }
+    (at, len)
 }
 
 /// Matches one byte against the element that `pattern` begins with; gives that element's length.
@@ -140,5 +164,47 @@ mod tests {
         let text = vec![b'a'; 2000];
         let pattern = [b"*a".repeat(200), b"b".to_vec()].concat();
         assert!(!matches(&pattern, &text));
+    }
+
+    /// The same by trying everything.
+    fn slowly(pattern: &[u8], text: &[u8]) -> bool {
+        match pattern {
+            [] => text.is_empty(),
+            [b'*', rest @ ..] => (0..=text.len()).any(|from| slowly(rest, &text[from..])),
+            _ => text.split_first().is_some_and(|(byte, behind)| {
+                one(pattern, *byte, |one, other| one == other)
+                    .is_some_and(|width| slowly(&pattern[width..], behind))
+            }),
+        }
+    }
+
+    #[test]
+    fn random_patterns_match_what_trying_everything_matches() {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut draw = |from: &[u8], most: u64| -> Vec<u8> {
+            let mut next = || {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                state >> 20
+            };
+            (0..next() % (most + 1)).map(|_| from[next() as usize % from.len()]).collect()
+        };
+        let mut matched = 0;
+        for _ in 0..200_000 {
+            let (pattern, text) = (draw(b"aab***?[]^-\\", 7), draw(b"aaab*]", 7));
+            let expected = slowly(&pattern, &text);
+            assert_eq!(matches(&pattern, &text), expected, "{pattern:?} on {text:?}");
+            matched += u32::from(expected);
+        }
+        assert!(matched > 5_000, "{matched}");
+    }
+
+    #[test]
+    fn what_ends_a_long_text_is_compared_once() {
+        let text = vec![b'a'; 1 << 20];
+        let pattern = [b"*", &text[1..], b"b"].concat();
+        assert!(!matches(&pattern, &text));
+        assert!(matches(&[b"a*", &text[2..]].concat(), &text));
     }
 }

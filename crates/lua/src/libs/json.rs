@@ -72,8 +72,15 @@ fn new(frame: &mut Frame<'_>) -> Answer {
     Ok(1)
 }
 
+/// What is missing of so many arguments is nil: what is pushed meanwhile stands behind them.
 fn at_most(frame: &mut Frame<'_>, args: usize) -> Result<(), Raise> {
-    if frame.args() > args { Err(frame.arg_error(args + 1, "found too many arguments")) } else { Ok(()) }
+    if frame.args() > args {
+        return Err(frame.arg_error(args + 1, "found too many arguments"));
+    }
+    for _ in frame.args()..args {
+        frame.push_nil();
+    }
+    Ok(())
 }
 fn is_given(frame: &Frame<'_>, arg: usize) -> bool {
     !matches!(frame.kind(arg as i32), Kind::None | Kind::Nil)
