@@ -168,14 +168,14 @@ impl Core<'_> {
 }
 
 /// What EXEC answers when it is refused itself.
-fn abort(error: Error) -> Error {
+pub(super) fn abort(error: Error) -> Error {
     let prefix = if error.prefix() == "ERR" { String::new() } else { format!("{} ", error.prefix()) };
     Error::new(ErrorCode::ExecAbort, format!("Transaction discarded because of: {prefix}{}", error.text))
 }
 
 /// Ends MULTI and WATCH as DISCARD does. While a script has the shards of the watches, they stay there and count no
 /// more.
-fn end_transaction(tier: Tier<'_>, session: &mut Session) {
+pub(super) fn end_transaction(tier: Tier<'_>, session: &mut Session) {
     if let Some(mut transaction) = session.transaction.take() {
         if let Tier::Batch(batch) = tier {
             transaction.unwatch(batch);

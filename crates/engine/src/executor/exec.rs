@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::CommandSpec;
 use weft_store::{Guards, Op};
 
-use super::{Core, Tier};
+use super::{Core, Tier, admission};
 use crate::blocking;
 use crate::context::{Context, Hold};
 use crate::engine::command_id;
@@ -26,6 +26,12 @@ impl Core<'_> {
         if !session.in_multi() {
             return Err(Error::err("EXEC without MULTI"));
         }
+        if matches!(tier, Tier::Busy) {
+            // What takes its time has ended since this request was begun with, or admission had refused it. It is
+            // refused all the same, and ends the transaction: who was answered BUSY may not find itself in MULTI.
+            admission::end_transaction(tier, session);
+            return Err(admission::abort(self.engine.scripts.busy_error()));
+        }
         let Some(mut transaction) = session.transaction.take() else { return Ok(()) };
         session.tell_queued(None);
         session.info.watched.store(0, Relaxed);
@@ -42,8 +48,8 @@ impl Core<'_> {
                     self.serve_after(&mut guards);
                 }
             }
-            // It is refused before.
-            Tier::Busy => return Err(self.engine.scripts.busy_error()),
+            // Seen to above.
+            Tier::Busy => {}
             Tier::World(world) => {
                 let mut guards = world.guards();
                 let outcome =
@@ -156,5 +162,48 @@ impl Transaction {
     /// Whether this is so of any queued command.
     pub(crate) fn any(&self, is_so: impl Fn(&CommandSpec) -> bool) -> bool {
         self.queued.iter().any(|owned| is_so(owned.args().spec))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use weft_protocol::table;
+    use weft_store::{Config, Keyspace, ManualClock};
+
+    use super::*;
+    use crate::args::OwnedArgs;
+    use crate::engine::{Engine, Setup};
+    use crate::mailbox::Address;
+    use crate::reply::{Output, Protocol, Wire};
+    use crate::requests::What;
+    use crate::session::ConnectionInfo;
+
+    /// The look at whether something takes its time and the admission of a request are two: between them it may end.
+    #[test]
+    fn exec_that_comes_as_a_script_ends_leaves_no_transaction() {
+        let setup = Setup {
+            keyspace: Keyspace::new(Config::default()),
+            clock: Box::new(ManualClock::new(1)),
+            workers: 1,
+        };
+        let engine = Engine::new(setup);
+        let mut core = Core::new(&engine, 0, 7);
+        let address = Address { worker: 0, connection: 0, channel: 0 };
+        let wire = Wire { protocol: Protocol::Resp2, channel: 0 };
+        let mut session = engine.connect(address, wire, Arc::new(ConnectionInfo::default()), None);
+        let mut output = Output::default();
+        let mut run = |words: &[&str]| {
+            let id = table::by_name(words[0].as_bytes()).unwrap();
+            let owned = OwnedArgs::new(id.spec(), words.iter().map(|word| word.as_bytes()));
+            core.dispatch(Tier::Busy, What::Command(id), &owned.args(), &mut session, &mut output);
+            String::from_utf8(std::mem::take(&mut output).to_vec()).unwrap()
+        };
+        assert_eq!(run(&["MULTI"]), "+OK\r\n");
+        assert_eq!(run(&["SET", "k", "v"]), "+QUEUED\r\n");
+        let end = run(&["EXEC"]);
+        assert!(end.starts_with("-EXECABORT Transaction discarded because of: BUSY "), "{end}");
+        assert_eq!(run(&["EXEC"]), "-ERR EXEC without MULTI\r\n");
     }
 }

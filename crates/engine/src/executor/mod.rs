@@ -532,13 +532,13 @@ impl Core<'_> {
         sink: &mut ReplySink<'_>,
     ) -> Result<(), Error> {
         match (handler.scope, tier) {
+            (Scope::Exec, _) => self.exec(tier, session, sink),
             (scope, Tier::Busy) => {
                 if !stack::may_run_while_busy(scope, session) {
                     return Err(self.engine.scripts.busy_error());
                 }
                 self.run_with(Hold::Nothing, handler, args, session, sink)
             }
-            (Scope::Exec, _) => self.exec(tier, session, sink),
             (Scope::Forward(way), _) if crate::forward::goes(way, args, session) => {
                 crate::forward::run(self.engine, &mut self.local, (way, args), session)
             }
