@@ -31,7 +31,12 @@ pub fn each(args: &Args<'_>, mut visit: impl FnMut(usize)) {
             }
         }
         _ if args.spec.policy & policy::KEYS_MIGRATE != 0 => migrate_keys(args).for_each(visit),
-        specs => specs.iter().for_each(|spec| each_of(spec, args, &mut visit)),
+        specs => {
+            specs.iter().for_each(|spec| each_of(spec, args, &mut visit));
+            if let Some(index) = sort_store(args) {
+                visit(index);
+            }
+        }
     }
 }
 
@@ -212,6 +217,8 @@ mod tests {
             ("BLPOP a b 0", "a b"),
             ("BLMOVE a b LEFT RIGHT 0", "a b"),
             ("RENAME a b", "a b"),
+            ("SORT a", "a"),
+            ("SORT a BY STORE LIMIT 0 1 STORE d", "a d"),
             ("XREAD COUNT 2 STREAMS a b 0 0", "a b"),
             ("XREADGROUP GROUP g c STREAMS a b 0 0", "a b"),
             ("ZUNIONSTORE d 2 a b WEIGHTS 1 2", "d a b"),
