@@ -154,6 +154,10 @@ impl Recorder {
         self.begun = self.tape.mark();
     }
 
+    /// Nothing of the present group is told, though it has become true here: the server stops in the middle of it.
+    pub fn forget_group(&mut self) {
+        self.unwind(self.begun);
+    }
     /// Forgets what was told behind a mark: what its owner alone wanted, and has read.
     pub fn forget_from(&mut self, mark: TapeMark) {
         debug_assert!(self.journal.is_none() && self.shards.is_empty(), "nobody else wants it");

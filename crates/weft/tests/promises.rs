@@ -7,15 +7,15 @@
 
 mod common;
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::thread;
 
 use weft_client::Protocol;
 
-use common::Folder;
 use common::kept::{FailingDisk, Server, refused, show, spawn};
+use common::{Folder, resp};
 
 /// One SIGTERM: what is kept is on the disk, with save points or with a log.
 #[test]
@@ -301,4 +301,48 @@ fn a_start_counts_what_has_expired_meanwhile() {
         thread::yield_now();
     }
     server.kill();
+}
+
+/// A script that takes long has done the half of what it does when the server is to stop.
+#[test]
+fn half_a_script_is_never_kept() {
+    let flags =
+        ["--save", "", "--appendonly", "yes", "--appendfsync", "always", "--busy-reply-threshold", "20"];
+    let begin = |server: &Server, script: &str| {
+        let mut client = BufReader::new(UnixStream::connect(&server.socket).unwrap());
+        let words = ["EVAL", script, "2", "{x}a", "{x}b"];
+        client.get_mut().write_all(&resp(&words)).unwrap();
+        while !server.ask(&["PING"]).starts_with("BUSY") {}
+        client
+    };
+    let line = |client: &mut BufReader<UnixStream>| {
+        let mut line = String::new();
+        client.read_line(&mut line).unwrap();
+        line
+    };
+    for save in ["", "3600 1"] {
+        let folder = Folder::new();
+        let server = Server::start(&folder, &[&flags[2..], &["--save", save]].concat());
+        assert_eq!(server.ask(&["SET", "before", "1"]), "OK");
+        // It goes on until the server stops, for which it is waited for.
+        let goes_on = "redis.call('SET', KEYS[1], '1') for i = 1, 100000000 do end redis.call('SET', KEYS[2], '1') return 'whole'";
+        let mut client = begin(&server, goes_on);
+        server.terminate();
+        assert_eq!(line(&mut client) + &line(&mut client), "$5\r\nwhole\r\n", "it is answered");
+        server.ends();
+        let server = Server::start(&folder, &flags);
+        assert_eq!(server.ask(&["EXISTS", "before", "{x}a", "{x}b"]), "3");
+        // One that has not written ends.
+        let mut client = begin(&server, "while true do end");
+        server.terminate();
+        let error = line(&mut client);
+        assert!(error.contains("Script killed"), "{error}");
+        server.ends();
+        let server = Server::start(&folder, &flags);
+        server.ask(&["DEL", "{x}a", "{x}b"]);
+        let _client = begin(&server, "redis.call('SET', KEYS[1], '1') while true do end");
+        server.stop(&["SHUTDOWN", "NOSAVE"]);
+        let server = Server::start(&folder, &flags);
+        assert_eq!(server.ask(&["EXISTS", "before", "{x}a", "{x}b"]), "1");
+    }
 }

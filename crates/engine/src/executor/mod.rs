@@ -355,10 +355,14 @@ impl Core<'_> {
             turn = true;
             0
         } else {
-            let from = lent.output.end();
+            let (from, was_busy) = (lent.output.end(), self.is_held_and_busy());
             match self.dispatch(tier, request.what, &args, lent.session, lent.output) {
                 Ran::Done => {
-                    self.hold(lent.output, from);
+                    // What is answered while a script takes long has come to no key. What the script has written is not
+                    // safe before it ends, and it could not be ended by who waits for that.
+                    if !was_busy || !self.is_held_and_busy() {
+                        self.hold(lent.output, from);
+                    }
                     if lent.session.then != Then::GoOn || lent.session.is_waiting() {
                         host.ran(connection, channel);
                     }
@@ -398,6 +402,11 @@ impl Core<'_> {
         });
     }
 
+    #[inline]
+    fn is_held_and_busy(&self) -> bool {
+        const BOTH: u32 = special::HELD | special::BUSY;
+        self.engine.special.bits() & BOTH == BOTH
+    }
     /// What was written behind this place waits, if there is something that it must wait for.
     #[inline]
     fn hold(&mut self, output: &mut Output, from: OutputPlace) {

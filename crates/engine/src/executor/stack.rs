@@ -61,6 +61,15 @@ impl super::Executor<'_> {
         self.stack.left
     }
 
+    /// What was left in the middle is to end, unless it has written.
+    pub fn end_left(&self) {
+        if self.is_busy()
+            && let Some(place) = self.stack.end
+        {
+            place.end_unwritten();
+        }
+    }
+
     /// Runs an admitted request on the stack that was held back. Its reply stands in `output` when it has run;
     /// otherwise the session waits.
     pub(super) fn on_stack(

@@ -379,6 +379,13 @@ impl Place {
     pub(crate) fn end(&self) {
         self.killed.store(true, Relaxed);
     }
+    /// It is to end unless it has written: the server stops, and waits for what has.
+    pub(crate) fn end_unwritten(&self) {
+        let _running = self.running.lock();
+        if !self.wrote.load(Relaxed) {
+            self.end();
+        }
+    }
     pub(crate) fn is_killed(&self) -> bool {
         self.killed.load(Relaxed)
     }

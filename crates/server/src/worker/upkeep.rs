@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use weft_engine::durable::Farewell;
 use weft_engine::reply::Output;
 
 use super::Worker;
@@ -10,6 +11,7 @@ use crate::channels::close;
 use crate::client::Client;
 use crate::connection::{Connection, Life, Peer};
 use crate::limits::{BURIED_PER_TICK_MAX, LEAVING_PER_TICK_MAX, SWEEP_MS, SWEPT_PER_TICK_MAX};
+use crate::notice;
 use crate::poll::borrowed;
 use crate::shared::Counted;
 
@@ -182,6 +184,17 @@ impl Worker<'_> {
     /// Whether a stopping worker has nothing left to send, or no more time.
     pub(super) fn has_stopped(&mut self) -> bool {
         let Some(stop_ms) = self.stop_ms else { return false };
+        if self.waits_for_script() {
+            self.executor.end_left();
+            self.stop_ms = Some(self.stop_by());
+            return false;
+        }
+        // Whose script it was, and who has come since.
+        for index in 0..self.io.slots.len() as u32 {
+            if self.io.get(index).is_some_and(|connection| connection.life == Life::Open) {
+                self.close_for_shutdown(index);
+            }
+        }
         let is_ending = |connection: &Connection| {
             connection.has_unsent()
                 || connection.owes(None)
@@ -208,12 +221,28 @@ impl Worker<'_> {
     /// The server stops: nothing more is read, what there is to send is sent.
     pub(super) fn stop(&mut self) {
         if self.stop_ms.is_none() {
-            let drain_s = self.engine.settings.shutdown_timeout_s.load(Relaxed);
-            self.stop_ms = Some(self.now_ms + u64::from(drain_s) * 1000);
+            self.stop_ms = Some(self.stop_by());
+            let runs = if self.waits_for_script() { self.executor.left() } else { None };
+            if runs.is_some() {
+                notice!(
+                    "A script runs, which is waited for if it has written; a second SIGTERM stops the server at once"
+                );
+            }
             for index in 0..self.io.slots.len() as u32 {
-                self.close_for_shutdown(index);
+                if runs.is_none_or(|(connection, _)| connection != index) {
+                    self.close_for_shutdown(index);
+                }
             }
         }
+    }
+    /// Until when clients may take what is for them.
+    fn stop_by(&self) -> u64 {
+        let drain_s = self.engine.settings.shutdown_timeout_s.load(Relaxed);
+        self.now_ms + u64::from(drain_s) * 1000
+    }
+    /// A script may have done the half of what it does. SHUTDOWN NOSAVE ends it all the same, and nothing of it is kept.
+    fn waits_for_script(&self) -> bool {
+        self.executor.is_busy() && !matches!(self.engine.durable.farewell(), Farewell::NoSave)
     }
 }
 

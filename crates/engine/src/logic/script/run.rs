@@ -119,6 +119,8 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         match self.undoing.take() {
             Some(undoing) if undo => self.inner.abandon(undoing),
             Some(undoing) => self.inner.commit(undoing),
+            // With nothing to be taken back by it is ended in the middle only when the server stops.
+            None if self.killed && self.wrote => self.inner.context().local.effects.forget_group(),
             None => {}
         }
         if self.strayed {
