@@ -66,6 +66,8 @@ class Relay:
         self.held = False
         self.hold_behind = None
         self.refusing = False
+        self.instead = None
+        self.late = None
         self.asked = b""
         self.pairs = []
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -102,9 +104,11 @@ class Relay:
                     if is_reply:
                         self.lock.wait_for(lambda: not self.held, REPLY_SECONDS)
                     else:
+                        piece = piece.replace(*self.instead) if self.instead else piece
                         self.asked += piece
                         self.held = self.held or self.hold_behind is not None and self.hold_behind in piece
                         self.lock.notify_all()
+                        self.lock.wait_for(lambda piece=piece: self.late is None or self.late not in piece, REPLY_SECONDS)
                 target.sendall(piece)
         except OSError:
             pass
@@ -121,6 +125,7 @@ class Relay:
     def go_on(self):
         with self.lock:
             self.held = False
+            self.late = None
             self.lock.notify_all()
 
     def wait_for_request(self, part, times=1):

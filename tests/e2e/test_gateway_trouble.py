@@ -5,12 +5,14 @@ own: what holds when all is well (`test_gateway`), slots and failovers (`test_ga
 import http.client
 import os
 import signal
+import socket
+import struct
 import tempfile
 import threading
 import time
 import unittest
 
-from behind import PATIENT, REDIS, Redis, gateway
+from behind import PATIENT, REDIS, Redis, Relay, gateway
 from nodes import wait_for
 from server import REPLY_SECONDS, Server, Wire, request
 from toxic import Toxic, is_linearizable
@@ -158,6 +160,97 @@ class Networks(Behind):
         finally:
             os.kill(self.backend.process.pid, signal.SIGCONT)
         wait_for(lambda: wire.call("GET", "k") == "v")
+
+
+class OutOfTurn(Behind):
+    """Replies that cannot be: nobody gets what is another's."""
+
+    def setUp(self):
+        self.start()
+        self.relay = Relay(self.backend.port)
+        self.addCleanup(self.relay.close)
+        self.server = gateway(self.relay.port, *PATIENT, threads=1)
+        self.addCleanup(self.server.stop)
+
+    def test_exec_that_leaves_the_transaction_open(self):
+        # As by a server that refuses EXEC and stays in MULTI: a word that it does not know is in EXEC's place.
+        one, other, reads = self.connect(), self.connect(), self.connect()
+        self.assertEqual([other.call("SET", "k", "v"), reads.call("GET", "k")], ["+OK", "v"])
+        self.relay.instead = (b"$4\r\nEXEC\r\n", b"$4\r\nEXAC\r\n")
+        self.relay.hold()
+        one.send(request("MULTI") + request("SET", "k", "1") + request("EXEC"))
+        self.relay.wait_for_request(b"EXAC")
+        self.relay.instead = None
+        other.send(request("SET", "k", "2"))
+        self.relay.wait_for_request(request("SET", "k", "2"))
+        reads.send(request("GET", "k"))
+        self.relay.wait_for_request(request("GET", "k"), 2)
+        self.relay.go_on()
+        self.assertEqual([one.reply(), one.reply()], ["+OK", "+QUEUED"])
+        self.assertRegex(one.reply(), "has refused EXEC .*: whether the transaction has run is not known")
+        self.assertRegex(other.reply(), "has left a transaction open.*: whether the request has run is not known")
+        self.assertEqual([reads.reply(), reads.call("SET", "k", "3"), other.call("GET", "k")], ["v", "+OK", "3"])
+
+    def test_a_connection_in_somebodys_transaction(self):
+        wire = self.connect()
+        self.assertEqual(wire.call("SET", "k", "v"), "+OK")
+        self.relay.instead = (b"$1\r\nx\r\n", b"$1\r\nx\r\n*1\r\n$5\r\nMULTI\r\n")
+        wire.send(request("GET", "x") + request("INCR", "n") + request("INCR", "n"))
+        replies = [wire.reply() for _ in range(3)]
+        # The reply to MULTI has come in the place of INCR's: that is not seen, but what comes behind it is.
+        self.assertEqual(replies[:2], [None, "+OK"])
+        self.assertRegex(replies[2], "a reply came that cannot be the one that is due.*: whether the request has run is not known")
+        self.relay.instead = None
+        self.assertEqual([wire.call("GET", "n"), wire.call("GET", "k")], [None, "v"])
+
+
+class Leases(Behind):
+    def test_who_has_a_connection_keeps_it_when_another_ones_exec_is_answered(self):
+        self.start()
+        self.relay = Relay(self.backend.port)
+        self.addCleanup(self.relay.close)
+        self.server = gateway(self.relay.port, *PATIENT, "--leases", "1", threads=1)
+        self.addCleanup(self.server.stop)
+        leaves, watches, waits = self.connect(), self.connect(), self.connect()
+        self.assertEqual([leaves.call("WATCH", "a"), leaves.call("MULTI"), leaves.call("SET", "a", "1")], ["+OK", "+OK", "+QUEUED"])
+        self.relay.hold()
+        leaves.send(request("EXEC"))
+        self.relay.wait_for_request(request("SET", "a", "1") + request("EXEC"))
+        # It is reset: a client that only says no more has its answers first.
+        leaves.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        leaves.close()
+        # Its connection is lent on although that EXEC is not answered.
+        watches.send(request("WATCH", "b") + request("GET", "b"))
+        self.relay.wait_for_request(request("WATCH", "b"))
+        waits.send(request("WATCH", "c"))
+        self.relay.go_on()
+        self.assertEqual([watches.reply(), watches.reply()], ["+OK", None])
+        self.assertTrue(waits.is_silent())
+        self.assertEqual([watches.call("MULTI"), watches.call("SET", "b", "1"), watches.call("EXEC")], ["+OK", "+QUEUED", ["+OK"]])
+        self.assertEqual(waits.reply(), "+OK")
+
+    def test_who_is_to_be_woken_and_has_what_he_waited_for_wakes_nobody_else(self):
+        self.start()
+        self.relay = Relay(self.backend.port)
+        self.addCleanup(self.relay.close)
+        self.server = gateway(self.relay.port, *PATIENT, "--leases", "1", threads=1)
+        self.addCleanup(self.server.stop)
+        first, second, admin = self.connect(), self.connect(), self.connect()
+        number = first.call("CLIENT", "ID")
+        first.send(request("BLPOP", "a", "0"))
+        wait_for(lambda: "blocked_clients:1\r\n" in self.direct("INFO", "clients"))
+        self.relay.late = b"UNBLOCK"
+        self.assertEqual(admin.call("CLIENT", "UNBLOCK", str(number)), 1)
+        self.relay.wait_for_request(b"UNBLOCK")
+        self.assertEqual(self.direct("RPUSH", "a", "1"), 1)
+        self.assertEqual(first.reply(), ["a", "1"])
+        second.send(request("WATCH", "b") + request("BLPOP", "b", "0"))
+        self.assertTrue(second.is_silent(), "the connection may still be woken")
+        self.relay.go_on()
+        self.assertEqual(second.reply(), "+OK")
+        wait_for(lambda: "blocked_clients:1\r\n" in self.direct("INFO", "clients"))
+        self.assertEqual(self.direct("RPUSH", "b", "2"), 1)
+        self.assertEqual(second.reply(), ["b", "2"])
 
 
 class Limits(Behind):

@@ -12,7 +12,7 @@ use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
 use crate::dial::{Checks, UNCHECKED};
-use crate::link::{Due, Expect, Link};
+use crate::link::{Due, Expect, Link, OK};
 
 /// What a client is to be told.
 #[derive(Debug)]
@@ -63,6 +63,8 @@ pub(crate) enum Next {
     GoOn,
     /// The connection is nobody's any more.
     Free,
+    /// Who blocked at this place, over the connection of this attempt, is not woken any more.
+    Woken(u32, u64),
     /// The request has found nothing: it waits, over a connection of its own.
     Wait(Recipient, bool, bool, Box<[u8]>),
     /// The connection cannot be used.
@@ -98,9 +100,15 @@ pub(crate) fn replied(
     let behind = &mut *front;
     let mut front = |to, answer: Answer<'_>| behind.answer(to, answer);
     let mut next = Next::GoOn;
+    // It may be another client's by now.
+    let free = if due.lends == link.lends { Next::Free } else { Next::GoOn };
     match due.expect {
         Expect::Aside => {}
-        Expect::Own if is_error => next = Next::End(text(bytes)),
+        Expect::Unblock(at, attempt) => next = Next::Woken(at, attempt),
+        // Those that answer by a line answer OK.
+        Expect::Own if is_error || bytes.first() == Some(&b'+') && bytes != OK => {
+            next = Next::End(text(bytes));
+        }
         Expect::Own => {}
         Expect::Track(_) if is_error => {
             let text = format!("the server behind the gateway does not tell of changes: {}", text(bytes));
@@ -123,15 +131,29 @@ pub(crate) fn replied(
             tell(&mut front, Answer::Reply { bytes, resp2 });
             link.forget_db();
         }
+        Expect::Exec if is_error && !is_over(bytes) => {
+            tell(&mut front, Answer::Error(in_doubt(bytes)));
+            next = Next::End(still_open(bytes));
+            link.watches = false;
+        }
         Expect::Exec => {
             match due.failed.as_deref().filter(|_| is_error) {
+                // Without MULTI all that was behind it has run, but for what was refused.
+                _ if bytes.starts_with(NO_MULTI) => tell(&mut front, Answer::Error(in_doubt(bytes))),
                 Some(first) if Redirect::of(first).is_some() => {
                     tell(&mut front, Answer::Reply { bytes: first, resp2 });
                 }
                 Some(first) => tell(&mut front, Answer::Error(aborted(first))),
                 None => tell(&mut front, Answer::Reply { bytes, resp2 }),
             }
-            next = Next::Free;
+            next = free;
+        }
+        Expect::Try(.., unblocked) if is_error && !is_over(bytes) => {
+            match (due.to, unblocked) {
+                (Some(to), Some(end)) => front(to, ended(end)),
+                _ => tell(&mut front, Answer::Error(in_doubt(bytes))),
+            }
+            next = Next::End(still_open(bytes));
         }
         Expect::Try(request, unblocked) => {
             let inner = bytes.strip_prefix(b"*1\r\n");
@@ -153,14 +175,14 @@ pub(crate) fn replied(
             } else {
                 tell(&mut front, Answer::Reply { bytes, resp2 });
             }
-            next = if link.watches { Next::GoOn } else { Next::Free };
+            next = if link.watches { Next::GoOn } else { free };
         }
         Expect::Alone => {
             tell(&mut front, Answer::Reply { bytes, resp2 });
             next = match link.watches {
                 true => Next::GoOn,
                 false if link.id == UNCHECKED => Next::End("it was made while a script ran".into()),
-                false => Next::Free,
+                false => free,
             };
         }
     }
@@ -221,6 +243,23 @@ pub(crate) fn ended(end: End) -> Answer<'static> {
         End::Cancel => Answer::Error(ErrorCode::Cancelled.into()),
         End::Leaving | End::Gone => Answer::Nothing,
     }
+}
+
+const NO_MULTI: &[u8] = b"-ERR EXEC without MULTI";
+
+/// Whether an error is the end of a transaction. Other servers, or older ones, refuse EXEC itself and leave MULTI open.
+fn is_over(error: &[u8]) -> bool {
+    let ends: [&[u8]; 6] = [b"-EXECABORT ", b"-MOVED ", b"-ASK ", b"-TRYAGAIN ", b"-CLUSTERDOWN ", NO_MULTI];
+    ends.iter().any(|end| error.starts_with(end))
+}
+
+fn still_open(error: &[u8]) -> String {
+    format!("it has left a transaction open, whose EXEC it has refused: {}", text(error))
+}
+
+fn in_doubt(error: &[u8]) -> Error {
+    let text = format!("the server behind the gateway has refused EXEC ({})", text(error));
+    Error::new(ErrorCode::Upstream, format!("{text}: whether the transaction has run is not known"))
 }
 
 fn text(line: &[u8]) -> String {

@@ -21,6 +21,7 @@
 //! | `scripts` | scripts for nodes that do not have them |
 //! | `merge` | one reply made of several |
 //! | `leases` | who has a connection to himself, and who waits for one |
+//! | `lending` | lending connections to one client at a time |
 //! | `dial` | making connections, on threads that may wait |
 //! | `hub` | subscriptions: which connection brings what |
 //! | `lines` | one connection for subscriptions |
@@ -41,6 +42,7 @@ mod figures;
 mod hub;
 mod late;
 mod leases;
+mod lending;
 mod lines;
 mod link;
 mod merge;

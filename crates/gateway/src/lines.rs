@@ -174,7 +174,10 @@ mod tests {
         assert_eq!(line.names().count(), 3);
         line.give_up(|(_, name)| **name == *b"a").unwrap();
         assert_eq!(line.names().count(), 1);
-        assert_eq!(line.unsent.last().unwrap(), &("UNSUBSCRIBE", names(&["b", "c"])).clone());
+        // In any order.
+        let (word, mut given_up) = line.unsent.last().unwrap().clone();
+        given_up.sort();
+        assert_eq!((word, given_up), ("UNSUBSCRIBE", names(&["b", "c"])));
         assert_eq!(line.end().len(), 1);
         assert_eq!(line.want(SubscriptionKind::Channel, &names(&["a"])), Ok(1));
     }

@@ -1,6 +1,7 @@
 //! Owns: one connection to the server behind: what is to be sent, what has come, which reply is due next. Does not own:
 //! making it, what becomes of replies.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
@@ -17,6 +18,7 @@ use weft_protocol::resp::ReplyDecoder;
 use weft_protocol::resp::encode::request;
 
 use crate::reply::{LIMITS, Passed};
+use crate::scripts::{requests, runs_logic};
 
 /// Bytes of requests that may wait on one connection to be answered; what comes beyond is refused.
 pub(crate) const WAITING_BYTES_MAX: usize = 256 << 20;
@@ -24,6 +26,11 @@ pub(crate) const WAITING_BYTES_MAX: usize = 256 << 20;
 const RECEIVE_BYTES: usize = 64 << 10;
 /// Memory of an empty buffer that is kept.
 pub(crate) const KEPT_BYTES_MAX: usize = 256 << 10;
+
+pub(crate) const OK: &[u8] = b"+OK\r\n";
+pub(crate) const QUEUED: &[u8] = b"+QUEUED\r\n";
+/// Who could get what is another's gets nothing: a connection on which this is seen ends at once.
+const OUT_OF_TURN: &str = "a reply came that cannot be the one that is due";
 
 /// What a reply that is due is for.
 #[derive(Debug)]
@@ -49,6 +56,8 @@ pub(crate) enum Expect {
     Own,
     /// Nobody's: how it goes does not matter.
     Aside,
+    /// Nobody's: who blocked at this place, over the connection of this attempt, has been woken if he still did.
+    Unblock(u32, u64),
 }
 
 /// A reply that is due.
@@ -61,6 +70,8 @@ pub(crate) struct Due {
     pub(crate) skip: u32,
     /// As many as there were at first.
     pub(crate) skips: u32,
+    /// So many of them, the last ones, are of MULTI and of what it queues: the reply that is due is EXEC's.
+    pub(crate) multi: u32,
     /// The first error among those.
     pub(crate) failed: Option<Box<[u8]>>,
     /// Its client does not want it.
@@ -78,6 +89,8 @@ pub(crate) struct Due {
     pub(crate) until_ms: u64,
     /// Where its request begins among all bytes.
     pub(crate) begin: u64,
+    /// How often its connection had been lent.
+    pub(crate) lends: u32,
 }
 
 impl Due {
@@ -88,6 +101,7 @@ impl Due {
             expect,
             skip: 0,
             skips: 0,
+            multi: 0,
             failed: None,
             silent,
             reads,
@@ -97,10 +111,25 @@ impl Due {
             noted: false,
             until_ms: 0,
             begin: 0,
+            lends: 0,
         }
     }
     pub(crate) fn skipping(self, skip: u32) -> Self {
         Self { skip, skips: skip, ..self }
+    }
+    /// Behind those that are skipped stands a transaction of so many requests.
+    pub(crate) fn queueing(self, queued: u32) -> Self {
+        let (multi, skip) = (queued + 1, self.skip + queued + 1);
+        Self { multi, skip, skips: skip, ..self }
+    }
+    /// Whether a reply may be the next one of those that are passed over.
+    fn skips_over(&self, reply: &[u8]) -> bool {
+        reply.first() == Some(&b'-')
+            || match self.skip.cmp(&self.multi) {
+                Ordering::Greater => reply != QUEUED,
+                Ordering::Equal => reply == OK,
+                Ordering::Less => reply == QUEUED,
+            }
     }
 }
 
@@ -131,6 +160,10 @@ pub(crate) struct Link {
     pub(crate) owner: Option<Recipient>,
     /// He watches keys over it: it is his until EXEC.
     pub(crate) watches: bool,
+    /// How often it was lent.
+    pub(crate) lends: u32,
+    /// Requests to wake who blocks over it that are not answered: they could wake the next one.
+    pub(crate) unblocks: u32,
     /// The server tells of changes of keys that are read over it, where it is asked to.
     pub(crate) tracks: bool,
     /// CLIENT ID there.
@@ -162,6 +195,8 @@ impl Link {
             is_lease,
             owner: None,
             watches: false,
+            lends: 0,
+            unblocks: 0,
             tracks: false,
             id: 0,
             db: Some(0),
@@ -216,7 +251,7 @@ impl Link {
             request(None, &Texts(&["SELECT", &number]), &mut self.out);
             self.db = db;
         }
-        (due.begin, due.db) = (self.end(), db);
+        (due.begin, due.db, due.lends) = (self.end(), db, self.lends);
         if let Expect::Select(db) = due.expect {
             self.db = Some(db);
         }
@@ -323,18 +358,31 @@ impl Link {
             let Some(due) = self.due.front_mut() else {
                 return Came::Broken("a reply came that nobody has asked for".into());
             };
+            let reply = &self.input[place.clone()];
             if due.skip > 0 {
+                if !due.skips_over(reply) {
+                    return Came::Broken(OUT_OF_TURN.into());
+                }
                 due.skip -= 1;
-                let reply = &self.input[place];
                 if reply[0] == b'-' && due.failed.is_none() {
                     due.failed = Some(reply.into());
                 }
                 continue;
             }
+            if reply == QUEUED && !self.may_say_anything() {
+                return Came::Broken(OUT_OF_TURN.into());
+            }
             // There is one: it has just been looked at.
             let Some(due) = self.due.pop_front() else { return Came::Nothing };
             return Came::Reply(Box::new(due), place);
         }
+    }
+    /// Whether the request whose reply is due is a script or program, whose replies are its own.
+    fn may_say_anything(&self) -> bool {
+        let Some(due) = self.due.front() else { return false };
+        let end = self.due.get(1).map_or(self.end(), |next| next.begin);
+        let bytes = &self.out[(due.begin - self.base) as usize..(end - self.base) as usize];
+        requests(bytes).nth(due.skips as usize).is_some_and(runs_logic)
     }
     /// A reply by its place.
     pub(crate) fn reply(&self, place: Range<usize>) -> &[u8] {
@@ -376,6 +424,51 @@ mod tests {
         let left: Vec<_> = left.iter().map(|(due, bytes, sent)| (due.db, bytes.as_slice(), *sent)).collect();
         let select = b"*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n".as_slice();
         assert_eq!(left, [(Some(0), INCR, true), (None, select, false), (Some(3), GET, false)]);
+    }
+
+    /// Requests with what is due for each, all of them sent, and what comes: how many replies are handed out before
+    /// the connection is found to be out of turn, if it is.
+    fn until_broken(asked: Vec<(Vec<u8>, Due)>, input: &[u8]) -> (usize, bool) {
+        let mut link = Link::new(1, false, false, 0);
+        for (bytes, due) in asked {
+            link.ask(&[&bytes], Some(0), due, 0);
+        }
+        (link.sent, link.input) = (link.out.len(), input.to_vec());
+        let mut replies = 0;
+        loop {
+            match link.next() {
+                Came::Reply(..) => replies += 1,
+                Came::Broken(_) => return (replies, true),
+                Came::Nothing | Came::Push(_) => return (replies, false),
+            }
+        }
+    }
+
+    #[test]
+    fn a_connection_that_is_out_of_turn_hands_out_nothing_more() {
+        let plain = |bytes: &[u8]| (bytes.to_vec(), Due::new(None, Expect::Plain, false));
+        let of_two = || {
+            let bytes = [b"*1\r\n$5\r\nMULTI\r\n", GET, INCR, b"*1\r\n$4\r\nEXEC\r\n"].concat();
+            (bytes, Due::new(None, Expect::Exec, false).queueing(2))
+        };
+        let right = b"+OK\r\n+QUEUED\r\n-ERR no\r\n-EXECABORT no\r\n$1\r\nv\r\n";
+        assert_eq!(until_broken(vec![of_two(), plain(GET)], right), (2, false));
+        // It stands in somebody's transaction.
+        assert_eq!(until_broken(vec![plain(GET), plain(INCR)], b"$1\r\nv\r\n+QUEUED\r\n:1\r\n"), (1, true));
+        // One reply too many, or too few, has come before.
+        let late = b"$1\r\nv\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n$1\r\nv\r\n:1\r\n";
+        assert_eq!(until_broken(vec![of_two(), plain(GET)], late), (0, true));
+        let early = b"+QUEUED\r\n+QUEUED\r\n*2\r\n$1\r\nv\r\n:1\r\n$1\r\nv\r\n";
+        assert_eq!(until_broken(vec![of_two(), plain(GET)], early), (0, true));
+        assert_eq!(until_broken(vec![of_two()], b"+OK\r\n+QUEUED\r\n+OK\r\n"), (0, true));
+        // Scripts say what they like.
+        let eval = b"*3\r\n$4\r\neval\r\n$25\r\nreturn {ok = 'QUEUED'}   \r\n$1\r\n0\r\n";
+        assert_eq!(until_broken(vec![plain(eval), plain(GET)], b"+QUEUED\r\n$1\r\nv\r\n"), (2, false));
+        // What stands before a request is not the request.
+        let asking = [crate::orders::ASKING, GET].concat();
+        let asked = || vec![(asking.clone(), Due::new(None, Expect::Plain, false).skipping(1))];
+        assert_eq!(until_broken(asked(), b"+OK\r\n+QUEUED\r\n"), (0, true));
+        assert_eq!(until_broken(asked(), b"+OK\r\n$1\r\nv\r\n"), (1, false));
     }
 
     #[test]

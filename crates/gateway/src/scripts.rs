@@ -137,6 +137,14 @@ fn named_by(bytes: &[u8]) -> Option<&[u8]> {
     words.next().filter(|_| names)
 }
 
+/// Whether a request runs a script or a program, which may answer whatever they like.
+pub(crate) fn runs_logic(bytes: &[u8]) -> bool {
+    const NAMES: [&[u8]; 7] =
+        [b"EVAL", b"EVAL_RO", b"EVALSHA", b"EVALSHA_RO", b"FCALL", b"FCALL_RO", b"PROGRAM"];
+    let name = words(bytes).next().unwrap_or_default();
+    NAMES.iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
 /// Requests that stand behind each other.
 pub(crate) fn requests(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;

@@ -1,6 +1,7 @@
 //! Owns: a worker's connections to the server behind, and the way of each request over them: shared or leased, lost,
 //! broken. Does not own: bytes of a connection (`crate::link`), what a reply means (`crate::answer`), making one
-//! (`crate::dial`), what is late (`crate::late`), subscriptions (`crate::hub`), clients (the front).
+//! (`crate::dial`), lending one (`crate::lending`), what is late (`crate::late`), subscriptions (`crate::hub`), clients
+//! (the front).
 //!
 //! **Sent again**, once, when a shared connection breaks: all that a client has under way there, if nothing of it was
 //! sent but reads. Other clients are told, and whether their request was sent.
@@ -10,19 +11,15 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use weft_engine::behind::State;
-use weft_engine::blocking::End;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Forwards, Kind};
-use weft_engine::mailbox::Recipient;
-use weft_protocol::request::Texts;
-use weft_protocol::resp::encode::request;
 
-use crate::answer::{Answer, Front, Next, ended, lost, replied, split_db, unreachable, with_db};
+use crate::answer::{Answer, Front, Next, lost, replied, split_db, unreachable, with_db};
 use crate::breaker::Breaker;
 use crate::dial::{self, Arrival, Checks, Inbox, UNCHECKED};
 use crate::figures::{Figures, bump};
 use crate::hub::Hub;
-use crate::leases::{Leases, Waiting};
+use crate::leases::Leases;
 use crate::link::{Came, Due, Expect, KEPT_BYTES_MAX, Link, WAITING_BYTES_MAX};
 use crate::options::Options;
 use crate::orders::ASKING;
@@ -45,7 +42,6 @@ pub(crate) const SERVERS_MAX: usize = 1 << (30 - LINK_BITS - 1);
 
 const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
-const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
 const TRACKING: &[u8] = b"*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n";
 const CACHING: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n";
 
@@ -217,36 +213,6 @@ impl Upstream {
         }
     }
 
-    /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
-    pub fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
-        if self.leases.leave(to.client).is_some() {
-            return front.answer(to, ended(end));
-        }
-        if let Some(&at) = self.leases.owners.get(&to.client) {
-            let Some(link) = self.link(at) else { return };
-            let (id, resp2) = (link.id.to_string(), link.resp2);
-            let Some(due) = link.due().iter_mut().find(|due| matches!(due.expect, Expect::Block(_))) else {
-                return;
-            };
-            due.expect = Expect::Block(end == End::Cancel);
-            let reason = if end == End::Timeout { "TIMEOUT" } else { "ERROR" };
-            let mut bytes = Vec::new();
-            request(None, &Texts(&["CLIENT", "UNBLOCK", &id, reason]), &mut bytes);
-            if let Ok(at) = self.shared(resp2) {
-                self.ask(at, &[&bytes], None, Due::new(None, Expect::Aside, true));
-            }
-            return;
-        }
-        // It has not come back from its first try.
-        for due in self.links.iter_mut().flatten().flat_map(|link| link.due().iter_mut()) {
-            if let Expect::Try(_, unblocked) = &mut due.expect
-                && due.to == Some(to)
-            {
-                *unblocked = Some(end);
-            }
-        }
-    }
-
     pub(crate) fn link(&mut self, at: u32) -> Option<&mut Link> {
         self.links.get_mut(at as usize)?.as_deref_mut()
     }
@@ -289,7 +255,7 @@ impl Upstream {
 
     /// The shared connection that speaks one of the two protocols; it may be being made. The error says why there is
     /// none.
-    fn shared(&mut self, resp2: bool) -> Result<u32, Error> {
+    pub(crate) fn shared(&mut self, resp2: bool) -> Result<u32, Error> {
         let lane = usize::from(resp2);
         if let Some(at) = self.lanes[lane].link
             && (!self.lanes[lane].breaker.is_open() || self.link(at).is_some_and(|link| link.is_up()))
@@ -433,6 +399,9 @@ impl Upstream {
         };
         if self.link(at).is_some_and(|link| link.waiting() + bytes.len() > WAITING_BYTES_MAX) {
             let text = "too much waits for the server behind the gateway (256 MiB)";
+            if let (Kind::Exec(_), Some(own)) = (&kind, own) {
+                self.unwatch(own, front);
+            }
             return front.answer(to, Answer::Error(Error::new(ErrorCode::Limit, text)));
         }
         if own.is_some() {
@@ -444,7 +413,7 @@ impl Upstream {
             }
             Kind::Select(db) => self.ask(at, &[bytes], None, due(Expect::Select(db))),
             Kind::Exec(queued) => {
-                let due = due(Expect::Exec).skipping(before + queued + 1);
+                let due = due(Expect::Exec).skipping(before).queueing(queued);
                 self.ask(at, &[prefix, caching, bytes], Some(db), due);
             }
             Kind::Watch => self.ask(at, &[bytes], Some(db), due(Expect::Watch)),
@@ -454,7 +423,7 @@ impl Upstream {
             }
             Kind::Blocks => {
                 let expect = Expect::Try(with_db(bytes, db), None);
-                self.ask(at, &[MULTI, bytes, EXEC], Some(db), due(expect).skipping(2));
+                self.ask(at, &[MULTI, bytes, EXEC], Some(db), due(expect).queueing(1));
             }
             Kind::Alone => self.ask(at, &[bytes], Some(db), due(Expect::Alone)),
             Kind::Track(request) if self.link(at).is_some_and(|link| link.tracks) => {
@@ -462,100 +431,6 @@ impl Upstream {
             }
             Kind::Track(request) => self.ask(at, &[TRACKING], None, due(Expect::Track(Box::new(request)))),
             Kind::Subscribe(..) | Kind::Release => {}
-        }
-    }
-
-    /// A leased connection speaks the protocol of the client that has it.
-    fn speak(&mut self, at: u32, resp2: bool) {
-        let Some(link) = self.link(at) else { return };
-        if link.resp2 != resp2 {
-            link.resp2 = resp2;
-            let hello: &[u8] =
-                if resp2 { b"*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n" } else { b"*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n" };
-            self.ask(at, &[hello], None, Due::new(None, Expect::Own, true));
-        }
-    }
-
-    fn wait_for_lease(
-        &mut self,
-        (to, db, resp2, silent): (Recipient, u8, bool, bool),
-        (skip, bytes): (u32, &[u8]),
-        expect: Expect,
-        front: &mut impl Front,
-    ) {
-        let breaker = &self.lanes[usize::from(resp2)].breaker;
-        // Whoever ends a script that runs comes when nobody else gets through.
-        let gets_through = matches!(expect, Expect::Alone);
-        if !gets_through && self.leases.free.is_empty() && breaker.is_open() && !breaker.is_over(self.now_ms)
-        {
-            return front.answer(to, Answer::NotRun(unreachable(breaker.why())));
-        }
-        let until_ms = self.now_ms + self.options.timeout_ms;
-        self.leases.waiting.push_back(Waiting {
-            to,
-            bytes: bytes.into(),
-            expect,
-            db,
-            resp2,
-            silent,
-            skip,
-            until_ms,
-        });
-        self.lend(front);
-    }
-
-    /// Lends connections that are free to those who have waited longest; has more made, if there may be more.
-    fn lend(&mut self, _: &mut impl Front) {
-        while let Some((waiting, at)) = self.leases.next() {
-            let Waiting { to, bytes, expect, db, resp2, silent, skip, .. } = waiting;
-            self.speak(at, resp2);
-            if let Some(link) = self.link(at) {
-                (link.owner, link.watches) = (Some(to), matches!(expect, Expect::Watch));
-            }
-            self.leases.owners.insert(to.client, at);
-            self.ask(at, &[&bytes], Some(db), Due::new(Some(to), expect, silent).skipping(skip));
-        }
-        while self.leases.wants_more() {
-            let resp2 = self.leases.waiting[self.leases.coming].resp2;
-            self.leases.coming += 1;
-            self.leases.count += 1;
-            self.dial(resp2, true);
-        }
-    }
-
-    /// A leased connection is nobody's any more. What is still due on it is nobody's either.
-    fn free(&mut self, at: u32, front: &mut impl Front) {
-        let Some(link) = self.link(at) else { return };
-        if let Some(owner) = link.owner.take() {
-            self.leases.owners.remove(&owner.client);
-            self.leases.free.push(at);
-            self.lend(front);
-        }
-    }
-    fn unwatch(&mut self, at: u32, front: &mut impl Front) {
-        self.ask(at, &[UNWATCH], None, Due::new(None, Expect::Own, true));
-        self.free(at, front);
-    }
-
-    /// A client gives up what it has, and what it waits for.
-    fn release(&mut self, to: Recipient, front: &mut impl Front) {
-        self.leases.lost.remove(&to.client);
-        self.leases.leave(to.client);
-        let own = self.leases.owners.get(&to.client).copied();
-        if let Some(at) = own {
-            let blocks = |due: &Due| matches!(due.expect, Expect::Block(_) | Expect::Alone);
-            if self.link(at).is_some_and(|link| link.due().iter().any(blocks)) {
-                // As when a client of that server leaves.
-                self.forget(at);
-                return self.lend(front);
-            }
-            return self.unwatch(at, front);
-        }
-        // What its first try does not find is not waited for.
-        for due in self.links.iter_mut().flatten().flat_map(|link| link.due().iter_mut()) {
-            if matches!(due.expect, Expect::Try(..)) && due.to == Some(to) {
-                due.to = None;
-            }
         }
     }
 
@@ -606,6 +481,7 @@ impl Upstream {
                     match next {
                         Next::GoOn => {}
                         Next::Free => self.free(at, front),
+                        Next::Woken(at, attempt) => self.woken(at, attempt, front),
                         Next::Wait(to, silent, resp2, bytes) => {
                             let (db, bytes) = split_db(&bytes);
                             let who = (to, db, resp2, silent);
@@ -652,6 +528,9 @@ impl Upstream {
         let staying = unanswered.iter().filter(|(due, _, sent)| stays(due, *sent));
         let stay: HashSet<u64> = staying.filter_map(|(due, ..)| Some(due.to?.client)).collect();
         for (due, bytes, sent) in unanswered {
+            if let Expect::Unblock(at, attempt) = due.expect {
+                self.woken(at, attempt, front);
+            }
             let Some(to) = due.to else { continue };
             let error = match was_up && is_shared && !stay.contains(&to.client) {
                 true if self.is_routed => {

@@ -1,0 +1,155 @@
+//! Owns: lending a worker's connections to one client at a time: waiting for one, having it, giving it back, being woken
+//! on it. Does not own: who waits and who has which (`crate::leases`), what goes over it (`crate::upstream`).
+
+use weft_engine::blocking::End;
+use weft_engine::mailbox::Recipient;
+use weft_protocol::request::Texts;
+use weft_protocol::resp::encode::request;
+
+use crate::answer::{Answer, Front, ended, unreachable};
+use crate::leases::Waiting;
+use crate::link::{Due, Expect};
+use crate::upstream::Upstream;
+
+const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
+
+impl Upstream {
+    /// A leased connection speaks the protocol of the client that has it.
+    pub(crate) fn speak(&mut self, at: u32, resp2: bool) {
+        let Some(link) = self.link(at) else { return };
+        if link.resp2 != resp2 {
+            link.resp2 = resp2;
+            let hello: &[u8] =
+                if resp2 { b"*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n" } else { b"*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n" };
+            self.ask(at, &[hello], None, Due::new(None, Expect::Own, true));
+        }
+    }
+
+    pub(crate) fn wait_for_lease(
+        &mut self,
+        (to, db, resp2, silent): (Recipient, u8, bool, bool),
+        (skip, bytes): (u32, &[u8]),
+        expect: Expect,
+        front: &mut impl Front,
+    ) {
+        let breaker = &self.lanes[usize::from(resp2)].breaker;
+        // Whoever ends a script that runs comes when nobody else gets through.
+        let gets_through = matches!(expect, Expect::Alone);
+        if !gets_through && self.leases.free.is_empty() && breaker.is_open() && !breaker.is_over(self.now_ms)
+        {
+            return front.answer(to, Answer::NotRun(unreachable(breaker.why())));
+        }
+        let until_ms = self.now_ms + self.options.timeout_ms;
+        self.leases.waiting.push_back(Waiting {
+            to,
+            bytes: bytes.into(),
+            expect,
+            db,
+            resp2,
+            silent,
+            skip,
+            until_ms,
+        });
+        self.lend(front);
+    }
+
+    /// Lends connections that are free to those who have waited longest; has more made, if there may be more.
+    pub(crate) fn lend(&mut self, _: &mut impl Front) {
+        while let Some((waiting, at)) = self.leases.next() {
+            let Waiting { to, bytes, expect, db, resp2, silent, skip, .. } = waiting;
+            self.speak(at, resp2);
+            if let Some(link) = self.link(at) {
+                (link.owner, link.watches) = (Some(to), matches!(expect, Expect::Watch));
+                link.lends += 1;
+            }
+            self.leases.owners.insert(to.client, at);
+            self.ask(at, &[&bytes], Some(db), Due::new(Some(to), expect, silent).skipping(skip));
+        }
+        while self.leases.wants_more() {
+            let resp2 = self.leases.waiting[self.leases.coming].resp2;
+            self.leases.coming += 1;
+            self.leases.count += 1;
+            self.dial(resp2, true);
+        }
+    }
+
+    /// A leased connection is nobody's any more. What is still due on it is nobody's either.
+    pub(crate) fn free(&mut self, at: u32, front: &mut impl Front) {
+        let Some(link) = self.link(at) else { return };
+        let (owner, unblocks) = (link.owner.take(), link.unblocks);
+        if let Some(owner) = owner {
+            self.leases.owners.remove(&owner.client);
+            if unblocks == 0 {
+                self.leases.free.push(at);
+                self.lend(front);
+            }
+        }
+    }
+    /// What was to wake whoever blocked over a leased connection has been answered, or will not be: it can wake nobody
+    /// else.
+    pub(crate) fn woken(&mut self, at: u32, attempt: u64, front: &mut impl Front) {
+        let Some(link) = self.link(at).filter(|link| link.attempt == attempt) else { return };
+        link.unblocks = link.unblocks.saturating_sub(1);
+        if link.unblocks == 0 && link.owner.is_none() {
+            self.leases.free.push(at);
+            self.lend(front);
+        }
+    }
+    pub(crate) fn unwatch(&mut self, at: u32, front: &mut impl Front) {
+        self.ask(at, &[UNWATCH], None, Due::new(None, Expect::Own, true));
+        self.free(at, front);
+    }
+
+    /// A client gives up what it has, and what it waits for.
+    pub(crate) fn release(&mut self, to: Recipient, front: &mut impl Front) {
+        self.leases.lost.remove(&to.client);
+        self.leases.leave(to.client);
+        let own = self.leases.owners.get(&to.client).copied();
+        if let Some(at) = own {
+            let blocks = |due: &Due| matches!(due.expect, Expect::Block(_) | Expect::Alone);
+            if self.link(at).is_some_and(|link| link.due().iter().any(blocks)) {
+                // As when a client of that server leaves.
+                self.forget(at);
+                return self.lend(front);
+            }
+            return self.unwatch(at, front);
+        }
+        // What its first try does not find is not waited for.
+        for due in self.links.iter_mut().flatten().flat_map(|link| link.due().iter_mut()) {
+            if matches!(due.expect, Expect::Try(..)) && due.to == Some(to) {
+                due.to = None;
+            }
+        }
+    }
+
+    /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
+    pub fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
+        if self.leases.leave(to.client).is_some() {
+            return front.answer(to, ended(end));
+        }
+        if let Some(&at) = self.leases.owners.get(&to.client) {
+            let Some(link) = self.link(at) else { return };
+            let (id, resp2, attempt) = (link.id.to_string(), link.resp2, link.attempt);
+            let Some(due) = link.due().iter_mut().find(|due| matches!(due.expect, Expect::Block(_))) else {
+                return;
+            };
+            due.expect = Expect::Block(end == End::Cancel);
+            let reason = if end == End::Timeout { "TIMEOUT" } else { "ERROR" };
+            let mut bytes = Vec::new();
+            request(None, &Texts(&["CLIENT", "UNBLOCK", &id, reason]), &mut bytes);
+            if let Ok(shared) = self.shared(resp2) {
+                self.link(at).into_iter().for_each(|link| link.unblocks += 1);
+                self.ask(shared, &[&bytes], None, Due::new(None, Expect::Unblock(at, attempt), true));
+            }
+            return;
+        }
+        // It has not come back from its first try.
+        for due in self.links.iter_mut().flatten().flat_map(|link| link.due().iter_mut()) {
+            if let Expect::Try(_, unblocked) = &mut due.expect
+                && due.to == Some(to)
+            {
+                *unblocked = Some(end);
+            }
+        }
+    }
+}
