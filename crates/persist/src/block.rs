@@ -141,15 +141,30 @@ pub struct BlockHead {
 
 impl BlockHead {
     /// Writes it in front of its requests: `block` begins with [`HEAD_BYTES`] for it.
-    pub fn seal(block: &mut [u8], salt: &[u8; 8], (epoch, count, behind): (u64, u32, u32)) {
+    pub fn seal(block: &mut [u8], salt: &[u8; 8], said: (u64, u32, u32)) {
         // A block is kept below 4 GiB by who fills it.
         let len = (block.len() - HEAD_BYTES) as u32;
-        block[4..8].copy_from_slice(&len.to_be_bytes());
-        block[8..16].copy_from_slice(&epoch.to_be_bytes());
-        block[16..20].copy_from_slice(&count.to_be_bytes());
-        block[20..24].copy_from_slice(&behind.to_be_bytes());
+        Self::say(block, len, said);
         let crc = crc(&[salt, &block[4..]]);
         block[..4].copy_from_slice(&crc.to_be_bytes());
+    }
+    /// The head of a block whose requests are written already: so many bytes, with this CRC.
+    pub(crate) fn sealed(
+        salt: &[u8; 8],
+        (len, requests_crc): (u32, u32),
+        said: (u64, u32, u32),
+    ) -> [u8; HEAD_BYTES] {
+        let mut head = [0; HEAD_BYTES];
+        Self::say(&mut head, len, said);
+        let crc = crc32c::crc32c_combine(crc(&[salt, &head[4..]]), requests_crc, len as usize);
+        head[..4].copy_from_slice(&crc.to_be_bytes());
+        head
+    }
+    fn say(head: &mut [u8], len: u32, (epoch, count, behind): (u64, u32, u32)) {
+        head[4..8].copy_from_slice(&len.to_be_bytes());
+        head[8..16].copy_from_slice(&epoch.to_be_bytes());
+        head[16..20].copy_from_slice(&count.to_be_bytes());
+        head[20..24].copy_from_slice(&behind.to_be_bytes());
     }
     /// From its bytes.
     #[must_use]

@@ -26,6 +26,11 @@ pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// Bytes of a block from which on no more groups join it. What is written, summed up and handed to the system one
 /// behind the other is still in the processor's own cache then.
 const JOINED_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a group from which on it has a block of its own, of which no more than this, and what one request has, is
+/// in memory.
+const LARGE_BYTES: usize = 1 << 20;
+/// Bytes of such a block that are written together.
+const WRITTEN_BYTES_MAX: usize = 256 << 10;
 /// Bytes of a block, its head among them.
 const BLOCK_BYTES_MAX: usize = u32::MAX as usize;
 
@@ -193,16 +198,51 @@ impl Log {
     /// # Errors
     /// When the disk fails, or the group is larger than a block can be: the log has to begin anew.
     pub fn push(&mut self, epoch: u64, effects: Read<'_>) -> io::Result<()> {
-        let before = self.block.len();
+        if effects.bytes_left() >= LARGE_BYTES {
+            return self.push_large(epoch, effects);
+        }
         self.count += self.encoder.group(effects, &mut self.block);
         self.epoch = epoch;
-        if !is_block(self.block.len()) {
-            self.block.truncate(before);
-            return Err(io::Error::other(
-                "what one command or transaction has done is more than a log can keep: 4 GiB",
-            ));
-        }
         if self.block.len() >= JOINED_BYTES_MAX { self.flush() } else { Ok(()) }
+    }
+    /// The same of a large group, which has a block of its own: its requests are written as they are made, and the
+    /// block's head when they are all there, without which none of them is.
+    fn push_large(&mut self, epoch: u64, effects: Read<'_>) -> io::Result<()> {
+        self.flush()?;
+        self.epoch = epoch;
+        let behind = self.begin_block(effects.bytes_left() as u64)?;
+        let Segment { file, salt, at, .. } = &mut self.segment;
+        let from = *at + HEAD_BYTES as u64;
+        let (mut len, mut crc) = (0, 0);
+        let mut write = |requests: &[u8]| {
+            if !is_block(HEAD_BYTES + len + requests.len()) {
+                return Err(io::Error::other(
+                    "what one command or transaction has done is more than a log can keep: 4 GiB",
+                ));
+            }
+            for piece in requests.chunks(WRITTEN_BYTES_MAX) {
+                crc = crc32c::crc32c_append(crc, piece);
+                file.write(from + len as u64, piece)?;
+                len += piece.len();
+            }
+            Ok(())
+        };
+        let mut requests = Vec::new();
+        let count = self.encoder.large_group(effects, &mut requests, |requests| {
+            if requests.len() >= WRITTEN_BYTES_MAX {
+                write(requests)?;
+                requests.clear();
+                requests.shrink_to(2 * WRITTEN_BYTES_MAX);
+            }
+            Ok::<(), io::Error>(())
+        })?;
+        write(&requests)?;
+        if count == 0 {
+            return Ok(());
+        }
+        file.write(*at, &BlockHead::sealed(salt, (len as u32, crc), (epoch, count, behind)))?;
+        *at = from + len as u64;
+        Ok(())
     }
 
     /// Writes what was added.
@@ -214,7 +254,19 @@ impl Log {
     }
 
     fn write_block(&mut self) -> io::Result<()> {
-        let len = self.block.len() as u64;
+        let behind = self.begin_block(self.block.len() as u64)?;
+        let Segment { file, salt, at, .. } = &mut self.segment;
+        BlockHead::seal(&mut self.block, salt, (self.epoch, self.count, behind));
+        file.write(*at, &self.block)?;
+        *at += self.block.len() as u64;
+        self.block.truncate(HEAD_BYTES);
+        self.block.shrink_to(2 * JOINED_BYTES_MAX);
+        self.count = 0;
+        Ok(())
+    }
+    /// A block of about so many bytes follows: in the next segment, if this one has no room for it. Gives how many
+    /// bytes before it are not on the disk.
+    fn begin_block(&mut self, len: u64) -> io::Result<u32> {
         if self.segment.at + len > self.options.segment_bytes
             && self.segment.at > FILE_HEAD_BYTES as u64
             && self.manifest.segments.len() < FILES_MAX - CUTS_MAX
@@ -229,15 +281,7 @@ impl Log {
         if self.unsynced_bytes() > u64::from(u32::MAX) {
             self.sync()?;
         }
-        let Segment { file, salt, at, synced, .. } = &mut self.segment;
-        let behind = u32::try_from(*at - *synced).unwrap_or(u32::MAX);
-        BlockHead::seal(&mut self.block, salt, (self.epoch, self.count, behind));
-        file.write(*at, &self.block)?;
-        *at += len;
-        self.block.truncate(HEAD_BYTES);
-        self.block.shrink_to(2 * JOINED_BYTES_MAX);
-        self.count = 0;
-        Ok(())
+        Ok(u32::try_from(self.unsynced_bytes()).unwrap_or(u32::MAX))
     }
 
     /// All that was written is on the disk.

@@ -383,9 +383,48 @@ fn what_was_synced_outlives_a_cut_at_any_step() {
     assert!(torn > 20, "{torn} ends were torn");
 }
 
+/// A group that is written piece by piece is there as a whole or not at all, wherever the power goes.
+#[test]
+fn a_large_group_is_never_kept_by_half() {
+    let (large, shown) = support::large_group();
+    let run = |disk: &Simulated, safe: &mut usize, written: &mut Vec<String>| -> std::io::Result<()> {
+        let mut log = Log::begin(support::arc(disk), options(100_000))?;
+        for at in 0..3 {
+            written.push(group(0).2.join("; "));
+            log.push(at + 1, group(0).1.read())?;
+            written.push(shown.clone());
+            log.push(at + 1, large.read())?;
+            log.flush()?;
+            log.sync()?;
+            *safe = written.len();
+        }
+        log.close()
+    };
+    let whole = Simulated::default();
+    let (mut safe, mut written) = (0, Vec::new());
+    run(&whole, &mut safe, &mut written).expect("nothing fails");
+    assert_eq!(read(&whole).expect("it is whole").0, written);
+    let (mut torn, seed) = (0, 7);
+    let mut dice = Dice::new(seed);
+    for step in 0..whole.steps() - 1 {
+        let disk = Simulated::default();
+        disk.cut_at(step);
+        let (mut safe, mut written) = (0, Vec::new());
+        run(&disk, &mut safe, &mut written).expect_err("the power goes");
+        let after = disk.after_cut(&mut |below| dice.below(below));
+        let (read, summary) =
+            read(&after).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
+        assert!(read.len() >= safe && written.starts_with(&read), "step {step}, seed {seed}: {safe}");
+        torn += usize::from(summary.torn.is_some());
+    }
+    assert!(torn > 10, "{torn} ends were torn");
+}
+
 #[test]
 fn what_fails_is_said_and_what_was_synced_stays() {
-    for fault in [simulated::Fault::Write, simulated::Fault::ShortWrite, simulated::Fault::Sync] {
+    let (large, shown) = support::large_group();
+    let faults = [simulated::Fault::Write, simulated::Fault::ShortWrite, simulated::Fault::Sync];
+    for (fault, is_large) in faults.into_iter().flat_map(|fault| [(fault, false), (fault, true)]) {
         let disk = Simulated::default();
         let mut log = Log::begin(support::arc(&disk), options(1 << 20)).expect("it begins");
         let mut expected = Vec::new();
@@ -393,13 +432,19 @@ fn what_fails_is_said_and_what_was_synced_stays() {
         log.flush().and_then(|()| log.sync()).expect("it works");
         disk.fail(Some(fault));
         let mut more = expected.clone();
-        write_groups(&mut log, 5, 1, &mut more);
-        log.flush().and_then(|()| log.sync()).expect_err("it fails");
+        let pushed = if is_large {
+            more.push(shown.clone());
+            log.push(6, large.read())
+        } else {
+            write_groups(&mut log, 5, 1, &mut more);
+            Ok(())
+        };
+        pushed.and_then(|()| log.flush()).and_then(|()| log.sync()).expect_err("it fails");
         disk.fail(None);
         let mut dice = Dice::new(1);
         let after = disk.after_cut(&mut |below| dice.below(below));
         let (read, _) = read(&after).expect("what was synced is whole");
-        assert!(read.len() >= expected.len() && more.starts_with(&read), "{fault:?}");
+        assert!(read.len() >= expected.len() && more.starts_with(&read), "{fault:?}, {is_large}");
     }
 }
 

@@ -13,13 +13,13 @@
 
 mod outbox;
 
-pub(crate) use outbox::{Outbox, Row};
+pub(crate) use outbox::{LARGE_BYTES, Outbox, Row};
 
 use crate::effect::{Read, wants};
 use crate::entry::heap::Key;
 use crate::keyspace::{Keyspace, Worker};
 use crate::sync::{Mutex, lock};
-use outbox::{Backlog, LARGE_BYTES, Queue};
+use outbox::{Backlog, Frames, Queue};
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, fence,
@@ -95,7 +95,7 @@ impl Default for Hub {
 
 impl Hub {
     pub(crate) fn join(&self) -> Arc<Outbox> {
-        let outbox = Arc::new(Outbox { frames: Mutex::new(Vec::new()), backlog: Arc::clone(&self.backlog) });
+        let outbox = Arc::new(Outbox { frames: Mutex::default(), backlog: Arc::clone(&self.backlog) });
         lock(&self.outboxes).push(Arc::clone(&outbox));
         outbox
     }
@@ -237,7 +237,7 @@ impl<'k> Worker<'k> {
             return None;
         }
         // What was told to the one before and never taken.
-        lock(&hub.outboxes).iter().for_each(|outbox| lock(&outbox.frames).clear());
+        lock(&hub.outboxes).iter().for_each(|outbox| *lock(&outbox.frames) = Frames::default());
         hub.backlog.bytes.store(0, Relaxed);
         hub.backlog.large_bytes.store(0, Relaxed);
         hub.backlog.overrun.store(false, Relaxed);
@@ -271,13 +271,14 @@ impl Merger<'_> {
                     && frame.epoch == epoch
                 {
                     let (len, large, before) = (frame.bytes.len(), frame.large_bytes(), queue.given);
+                    let lent = frame.lent_bytes();
                     let (done, groups) = frame.give(before, &mut self.given, &mut give);
                     if done <= before {
                         break;
                     }
                     has_moved = true;
                     given += groups;
-                    taken += done - before;
+                    taken += done - before + lent;
                     if large >= LARGE_BYTES || taken >= TAKEN_BYTES {
                         hub.backlog.take(taken, large);
                         taken = 0;
@@ -286,7 +287,7 @@ impl Merger<'_> {
                         queue.given = done;
                         break;
                     }
-                    if let Some(mut spare) = queue.pass(len)
+                    if let Some(mut spare) = queue.pass(len, lent > 0)
                         && spare.capacity() <= SPARE_BYTES_MAX
                         && self.spares.len() < SPARES_MAX
                     {
@@ -325,10 +326,10 @@ impl Merger<'_> {
                 gone.push(Arc::as_ptr(outbox));
             }
             let mut frames = lock(&outbox.frames);
-            if !frames.is_empty() {
-                queue
-                    .pieces
-                    .push_back(std::mem::replace(&mut *frames, self.spares.pop().unwrap_or_default()));
+            if !frames.bytes.is_empty() {
+                let bytes = std::mem::replace(&mut frames.bytes, self.spares.pop().unwrap_or_default());
+                queue.pieces.push_back(bytes);
+                queue.lent.append(&mut frames.lent);
             }
         }
         outboxes.retain(|outbox| !gone.contains(&Arc::as_ptr(outbox)));
@@ -385,7 +386,7 @@ mod tests {
             }
         }
         let waiting = keyspace.backlog_bytes();
-        assert_eq!(waiting, outboxes.iter().map(|outbox| lock(&outbox.frames).len()).sum::<usize>());
+        assert_eq!(waiting, outboxes.iter().map(|outbox| lock(&outbox.frames).bytes.len()).sum::<usize>());
         let mut seen = Vec::new();
         let mut polls = 0;
         while seen.len() < keys.len() {

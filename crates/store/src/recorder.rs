@@ -16,7 +16,7 @@
 
 use crate::effect::{Effect, Tape, TapeMark, wants};
 use crate::entry::heap::Key;
-use crate::groups::{Outbox, Row};
+use crate::groups::{LARGE_BYTES, Outbox, Row};
 use crate::keyspace::Keyspace;
 use crate::undo::{Inverse, Journal, Undo};
 use std::cell::Cell;
@@ -146,7 +146,13 @@ impl Recorder {
         debug_assert!(self.journal.is_none(), "a group ends when it is committed or taken back");
         if !self.shards.is_empty() {
             if let Some(outbox) = &self.outbox {
-                outbox.push(self.epoch.get(), &self.shards, self.tape.bytes_from(self.begun));
+                let effects = self.tape.bytes_from(self.begun);
+                if effects.len() < LARGE_BYTES {
+                    outbox.push(self.epoch.get(), &self.shards, effects);
+                } else {
+                    let effects = self.tape.lend_from(self.begun);
+                    outbox.push_large(self.epoch.get(), &self.shards, effects);
+                }
             }
             self.shards.clear();
         }
@@ -200,7 +206,7 @@ impl<'a> Pen<'a> {
     }
     /// Bytes that were told since the recorder was clear.
     pub(crate) fn told_bytes(&self) -> usize {
-        self.recorder.tape.bytes().len()
+        self.recorder.tape.mark().at()
     }
     /// Whether the inverse is to be written down too.
     pub(crate) const fn undoes(&self) -> bool {

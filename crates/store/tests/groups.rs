@@ -88,6 +88,54 @@ fn a_later_epoch_waits_for_those_who_are_in_an_earlier_one() {
     assert_eq!(poll(&mut merger).unwrap(), ["a=1", "a=2", "b=3"]);
 }
 
+/// A group that is large comes out between the small ones that it stands between, is read where it was told, and counts
+/// until it was given.
+#[test]
+fn large_groups_keep_their_place() {
+    let keyspace = keyspace();
+    let mut one = keyspace.worker().unwrap();
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    let mut first = recorder(&keyspace);
+    let text = vec![b'v'; 3 << 20];
+    let key = keyspace.key(b"large");
+    {
+        let batch = one.enter();
+        let mut marks = Vec::new();
+        for number in 0..3_i64 {
+            // All on one tape, as a command and what follows it are.
+            let mark = first.tape().mark();
+            marks.push((mark, 1));
+            let mut op = Op::new(0, 1, &mut first);
+            batch.lock(&key).set(&mut op, &key, NewValue::Int(number), Expiry::None);
+            first.end_group();
+            marks.push((first.tape().mark(), 2));
+            batch.lock(&key).set(&mut Op::new(0, 1, &mut first), &key, NewValue::Bytes(&text), Expiry::None);
+            batch.lock(&key).set(&mut Op::new(0, 1, &mut first), &key, NewValue::Int(number), Expiry::None);
+            first.end_group();
+        }
+        assert_eq!(first.tape().read().count(), 9);
+        let mut left = 9;
+        for (mark, count) in marks {
+            assert_eq!(first.tape().read_from(mark).count(), left);
+            left -= count;
+        }
+        first.clear();
+    }
+    assert!(keyspace.backlog_bytes() > 9 << 20 && keyspace.backlog_bytes() < (9 << 20) + 1000);
+    let mut seen = Vec::new();
+    let given = merger.poll(|group| {
+        let told = group.read().map(|told| match told.effect {
+            Effect::Set { value: Text::Int(number), .. } => number,
+            Effect::Set { value: Text::Bytes(bytes), .. } if bytes == text => -1,
+            other => panic!("{other:?}"),
+        });
+        seen.push(told.collect::<Vec<_>>());
+    });
+    assert_eq!(given.unwrap().given, 6);
+    assert_eq!(seen, [vec![0], vec![-1, 0], vec![1], vec![-1, 1], vec![2], vec![-1, 2]]);
+    assert_eq!(keyspace.backlog_bytes(), 0);
+}
+
 /// FLUSHALL is of every shard, but takes the count of one: no batch behind it may share its epoch, even when the merger
 /// has begun one while it ran.
 #[test]

@@ -1,5 +1,7 @@
 //! Owns: effects to requests. Does not own: the way back (`super::decode`).
 
+use std::convert::Infallible;
+
 use weft_protocol::Arg;
 use weft_protocol::respb::{Mode, RequestWriter};
 use weft_store::effect::{Effect, Kind, Read, Text, Told};
@@ -60,47 +62,53 @@ impl Encoder {
             RequestWriter::new(out, db.into()).set(key, text);
             return 1;
         }
-        let mut kept = effects.filter(|told| told.effect.wanted_by() & wants::VALUES != 0);
-        let Some(first) = kept.next() else { return 0 };
-        let Some(second) = kept.next() else {
-            self.effect(&first, out);
-            return 1;
-        };
-        let start = out.len();
-        RequestWriter::new(out, 0).command(&[b"MULTI"], Mode::Exact);
-        let requests = self.requests(first, [second].into_iter().chain(kept), out);
-        if requests == 1 {
-            // All of it joined one request.
-            out.drain(start..start + weft_protocol::respb::HEADER_LEN);
-            return 1;
-        }
-        RequestWriter::new(out, 0).command(&[b"EXEC"], Mode::Exact);
-        requests + 2
+        let Ok(count) = self.requests(effects, true, out, |_| Ok::<(), Infallible>(()));
+        count
+    }
+    /// The same of a large group: between two requests `pass` may take away what stands there.
+    ///
+    /// # Errors
+    /// Those of `pass`.
+    pub fn large_group<E>(
+        &mut self,
+        effects: Read<'_>,
+        out: &mut Vec<u8>,
+        pass: impl FnMut(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<u32, E> {
+        self.requests(effects, true, out, pass)
     }
 
     /// Appends effects that need not be kept together. Says how many requests they are.
     pub fn run(&mut self, effects: Read<'_>, out: &mut Vec<u8>) -> u32 {
-        let mut kept = effects.filter(|told| told.effect.wanted_by() & wants::VALUES != 0);
-        let Some(first) = kept.next() else { return 0 };
-        self.requests(first, kept, out)
+        let Ok(count) = self.requests(effects, false, out, |_| Ok::<(), Infallible>(()));
+        count
     }
 
-    fn requests<'a>(
+    fn requests<E>(
         &mut self,
-        first: Told<'a>,
-        rest: impl Iterator<Item = Told<'a>>,
+        effects: Read<'_>,
+        has_marks: bool,
         out: &mut Vec<u8>,
-    ) -> u32 {
-        let (mut requests, mut open) = (1, Open::new(first));
-        for told in rest {
-            if !open.takes(&told) {
-                self.request(&open, out);
-                requests += 1;
-                open = Open::new(told);
+        mut pass: impl FnMut(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<u32, E> {
+        let mut kept = effects.filter(|told| told.effect.wanted_by() & wants::VALUES != 0);
+        let mut next = kept.next().map(Open::new);
+        let (mut requests, mut is_marked) = (0, false);
+        while let Some(mut open) = next {
+            next = kept.find(|told| !open.takes(told)).map(Open::new);
+            if has_marks && requests == 0 && next.is_some() {
+                is_marked = true;
+                RequestWriter::new(out, 0).command(&[b"MULTI"], Mode::Exact);
             }
+            self.request(&open, out);
+            requests += 1;
+            pass(out)?;
         }
-        self.request(&open, out);
-        requests
+        if is_marked {
+            RequestWriter::new(out, 0).command(&[b"EXEC"], Mode::Exact);
+            requests += 2;
+        }
+        Ok(requests)
     }
 
     /// Appends one effect.

@@ -49,6 +49,24 @@ pub(crate) fn group(number: u64) -> (u64, Tape, Vec<String>) {
     (number + 1, tape, text)
 }
 
+/// A group that has a block of its own, of requests of which some join others, and what reading it gives.
+pub(crate) fn large_group() -> (Tape, String) {
+    let mut tape = Tape::default();
+    let mut text = Vec::new();
+    for at in 0..30_u8 {
+        let key = format!("large:{}", at / 4);
+        let value = vec![b'a' + at % 26; usize::from(at) * 4096 + 7];
+        let effect = match at % 4 {
+            0 => Effect::Delete { cause: weft_store::effect::Cause::Deleted },
+            1 => Effect::Set { value: Text::Bytes(&value), expire_ms: None },
+            _ => Effect::HashSet { field: &[at], value: &value, expire_ms: None },
+        };
+        tape.push(1, key.as_bytes(), &effect);
+        text.push(format!("1 {key} {effect:?}"));
+    }
+    (tape, text.join("; "))
+}
+
 pub(crate) fn write_groups(log: &mut Log, from: u64, count: u64, expected: &mut Vec<String>) {
     for number in from..from + count {
         let (epoch, tape, text) = group(number);

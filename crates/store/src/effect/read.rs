@@ -1,6 +1,6 @@
 //! Owns: reading effects back from a tape. Does not own: how they are written (`super::tape`), what they mean.
 
-use super::tape::{Place, SAME_KEY, TapeMark, verb};
+use super::tape::{Place, SAME_KEY, Tape, TapeMark, verb};
 use super::{Cause, Effect, Kind, Pairs, Text};
 use crate::catalogue::Section;
 use crate::list::End;
@@ -36,16 +36,29 @@ pub struct Read<'a> {
     bytes: &'a [u8],
     at: usize,
     key: Option<Place>,
+    /// Bytes of the tape before these, and the tape, if more pieces of it may follow.
+    before: usize,
+    tape: Option<&'a Tape>,
 }
 
 impl<'a> Read<'a> {
     /// Of the bytes of a whole tape. They must be a tape's: what is read wrong here was written wrong in this process.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, key: None }
+        Self { bytes, at: 0, key: None, before: 0, tape: None }
     }
-    pub(super) const fn from(bytes: &'a [u8], mark: TapeMark) -> Self {
-        Self { bytes, at: mark.at, key: mark.key }
+    pub(super) fn from(tape: &'a Tape, mark: TapeMark) -> Self {
+        let (bytes, before) = tape.piece(mark.at);
+        let at = mark.at - before;
+        // No piece begins with the key of the one before it.
+        let key = if at == 0 { None } else { mark.key };
+        Self { bytes, at, key, before, tape: Some(tape) }
+    }
+    /// Bytes that are left, where it is of a group's: what is kept of them takes about as many.
+    #[inline]
+    #[must_use]
+    pub const fn bytes_left(&self) -> usize {
+        self.bytes.len() - self.at
     }
     /// Database, key and value, if all that there is is a string that was set and has no expiry: what logs consist of.
     #[inline]
@@ -67,7 +80,7 @@ impl<'a> Read<'a> {
         if self.bytes.get(self.at) != Some(&verb::SET_BYTES) {
             return None;
         }
-        let mut read = Read { bytes: self.bytes, at: self.at + 1, key: None };
+        let mut read = Read { at: self.at + 1, ..Read::new(self.bytes) };
         let (db, key) = (read.byte(), read.slice());
         let text = (read.number() == 0).then(|| read.slice())?;
         (read.at == read.bytes.len()).then_some((db, key, text))
@@ -75,7 +88,7 @@ impl<'a> Read<'a> {
     /// Where it stands.
     #[must_use]
     pub const fn mark(&self) -> TapeMark {
-        TapeMark { at: self.at, key: self.key }
+        TapeMark { at: self.before + self.at, key: self.key }
     }
 
     #[inline]
@@ -242,7 +255,12 @@ impl<'a> Iterator for Read<'a> {
     type Item = Told<'a>;
     fn next(&mut self) -> Option<Told<'a>> {
         if self.at >= self.bytes.len() {
-            return None;
+            let (tape, end) = (self.tape?, TapeMark { at: self.before + self.at, key: None });
+            let (next, before) = tape.piece(end.at);
+            if before == self.before || next.is_empty() {
+                return None;
+            }
+            *self = Read::from(tape, end);
         }
         let verb = self.byte();
         if verb & SAME_KEY == 0 {
@@ -266,7 +284,7 @@ pub struct PackedPairs<'a> {
 
 impl<'a> PackedPairs<'a> {
     pub(super) fn iter(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone {
-        let mut read = Read { bytes: self.bytes, at: self.at, key: None };
+        let mut read = Read { at: self.at, ..Read::new(self.bytes) };
         (0..self.count).map(move |_| (read.slice(), read.slice()))
     }
 }

@@ -13,6 +13,7 @@
 use super::read::Read;
 use super::{Effect, Text};
 use crate::stream::StreamId;
+use std::sync::Arc;
 
 /// Database and key are those of the effect before.
 pub(super) const SAME_KEY: u8 = 0x80;
@@ -22,6 +23,10 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 /// Effects in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Tape {
+    /// What was lent to others, and is read here still: where each piece begins.
+    lent: Vec<(usize, Arc<Vec<u8>>)>,
+    /// Bytes of them.
+    before: usize,
     bytes: Vec<u8>,
     /// Where database and key of the last effect stand, if there is one.
     key: Option<Place>,
@@ -46,11 +51,25 @@ impl TapeMark {
     }
 }
 
+/// Where a key stands in its piece of a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) db: u8,
     pub(super) at: usize,
     pub(super) len: usize,
+}
+
+/// Effects of a tape that somebody else reads.
+#[derive(Clone, Debug)]
+pub(crate) struct Lent {
+    bytes: Arc<Vec<u8>>,
+    from: usize,
+}
+
+impl Lent {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.from..]
+    }
 }
 
 /// Bytes of [`set`] beside key and text, at most.
@@ -90,25 +109,35 @@ impl Tape {
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.before + self.bytes.len() == 0
     }
-    /// Its bytes, which [`Tape::from`] takes again.
+    /// Its bytes, of which nothing was lent; [`Read::new`] takes them again.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
+        debug_assert!(self.lent.is_empty(), "it has several pieces");
         &self.bytes
     }
     /// Its end.
     #[must_use]
     pub const fn mark(&self) -> TapeMark {
-        TapeMark { at: self.bytes.len(), key: self.key }
+        TapeMark { at: self.before + self.bytes.len(), key: self.key }
     }
     /// Forgets what was told behind a mark.
     pub fn rollback(&mut self, mark: TapeMark) {
-        self.bytes.truncate(mark.at);
-        self.key = mark.key;
+        while mark.at < self.before
+            && let Some((before, bytes)) = self.lent.pop()
+        {
+            self.before = before;
+            self.bytes = Arc::unwrap_or_clone(bytes);
+        }
+        self.bytes.truncate(mark.at - self.before);
+        // No piece begins with the key of the one before it.
+        self.key = mark.key.filter(|_| mark.at > self.before);
     }
     /// Forgets all.
     pub fn clear(&mut self) {
+        self.lent.clear();
+        self.before = 0;
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES_MAX);
         self.key = None;
@@ -117,22 +146,40 @@ impl Tape {
     pub const fn forget_key(&mut self) {
         self.key = None;
     }
-    /// Adds all of another one.
+    /// Adds all of another one, of which nothing was lent.
     pub(crate) fn append(&mut self, other: &Self) {
-        self.bytes.extend_from_slice(&other.bytes);
+        self.bytes.extend_from_slice(other.bytes());
         self.key = None;
     }
     /// The bytes from a mark on, where [`Tape::forget_key`] was called.
     pub(crate) fn bytes_from(&self, mark: TapeMark) -> &[u8] {
-        &self.bytes[mark.at..]
+        &self.bytes[mark.at - self.before..]
+    }
+    /// The same for somebody else, who need not copy them: what follows is a piece of its own.
+    pub(crate) fn lend_from(&mut self, mark: TapeMark) -> Lent {
+        let bytes = Arc::new(std::mem::take(&mut self.bytes));
+        let from = mark.at - self.before;
+        self.lent.push((self.before, Arc::clone(&bytes)));
+        self.before += bytes.len();
+        self.key = None;
+        Lent { bytes, from }
+    }
+    /// The piece in which a place lies, and where it begins.
+    pub(super) fn piece(&self, at: usize) -> (&[u8], usize) {
+        if at < self.before {
+            let next = self.lent.partition_point(|(before, _)| *before <= at);
+            let (before, bytes) = &self.lent[next - 1];
+            return (bytes, *before);
+        }
+        (&self.bytes, self.before)
     }
     /// The effects from a mark on.
     pub fn read_from(&self, mark: TapeMark) -> Read<'_> {
-        Read::from(&self.bytes, mark)
+        Read::from(self, mark)
     }
     /// The effects.
     pub fn read(&self) -> Read<'_> {
-        Read::new(&self.bytes)
+        Read::from(self, TapeMark::default())
     }
 
     /// Adds an effect.

@@ -14,17 +14,20 @@
 //! +--------+--------+--------+-----------------------------------------+------
 //!   u32      u64      u32      16 + 48 bits   u16
 //! ```
+//!
+//! The effects of a large group stand beside the others, on the tape on which they were told: LENT says so in its
+//! number of shards. So what one command tells is in memory once until it is written.
 
 use super::{BACKLOG_BYTES, Group};
-use crate::effect::tape::{self, SET_BYTES_MAX};
+use crate::effect::tape::{self, Lent, SET_BYTES_MAX};
 use crate::sync::{Mutex, MutexGuard, lock};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes of a group from which on it does not count among those that are thrown away when too many wait: one command or
-/// script has made it, and what it tells stands in memory already.
-pub(super) const LARGE_BYTES: usize = 1 << 20;
+/// script has made it, and what it tells stands in memory already, where it stays.
+pub(crate) const LARGE_BYTES: usize = 1 << 20;
 /// Bytes of a group: its head counts them in 32 bits. A larger one is lost, and readers begin anew.
 pub(super) const GROUP_BYTES_MAX: usize = u32::MAX as usize;
 /// Bytes before the shards of a group.
@@ -33,6 +36,8 @@ const HEAD_BYTES: usize = 16;
 const SHARD_BYTES: usize = 12;
 /// In place of a number of shards: a row follows.
 const ROW: u32 = u32::MAX;
+/// Beside a number of shards: the effects are lent.
+const LENT: u32 = 1 << 31;
 /// Bytes before the effect of a group in a row: where it stands, and its length.
 const PLACE_BYTES: usize = 8;
 const SHORT_HEAD_BYTES: usize = PLACE_BYTES + 2;
@@ -43,8 +48,16 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// Where one worker's groups wait.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    pub(super) frames: Mutex<Vec<u8>>,
+    pub(super) frames: Mutex<Frames>,
     pub(super) backlog: Arc<Backlog>,
+}
+
+/// Groups and rows one behind the other.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    pub(super) bytes: Vec<u8>,
+    /// The effects of large groups among them.
+    pub(super) lent: VecDeque<Lent>,
 }
 
 /// What waits in all of them.
@@ -106,22 +119,34 @@ impl Outbox {
         if !self.backlog.add_group(len) {
             return;
         }
-        let mut frames = lock(&self.frames);
+        let frames = &mut lock(&self.frames).bytes;
         frames.reserve(len);
         frames.extend_from_slice(&head(len, epoch, shards.len() as u32));
         shards.iter().for_each(|place| frames.extend_from_slice(&shard_bytes(*place)));
         frames.extend_from_slice(effects);
     }
+    /// The same of a large one.
+    #[cold]
+    pub(crate) fn push_large(&self, epoch: u64, shards: &[(u32, u64)], effects: Lent) {
+        let len = HEAD_BYTES + shards.len() * SHARD_BYTES;
+        if !self.backlog.add_group(len + effects.bytes().len()) {
+            return;
+        }
+        let mut frames = lock(&self.frames);
+        frames.bytes.extend_from_slice(&head(len, epoch, shards.len() as u32 | LENT));
+        shards.iter().for_each(|place| frames.bytes.extend_from_slice(&shard_bytes(*place)));
+        frames.lent.push_back(effects);
+    }
     /// Small groups that follow each other, unless too many wait.
     pub(crate) fn row(&self) -> Option<Row<'_>> {
         let frames = self.backlog.has_room().then(|| lock(&self.frames))?;
-        Some(Row { from: frames.len(), frames, open: None, backlog: &self.backlog })
+        Some(Row { from: frames.bytes.len(), frames, open: None, backlog: &self.backlog })
     }
 }
 
 /// Groups of one small effect each that a worker adds to its outbox one behind the other.
 pub(crate) struct Row<'o> {
-    frames: MutexGuard<'o, Vec<u8>>,
+    frames: MutexGuard<'o, Frames>,
     /// Where they begin.
     from: usize,
     /// Where the row begins that the next one joins, and its epoch.
@@ -140,32 +165,32 @@ impl Row<'_> {
         (key, text): (&[u8], &[u8]),
     ) {
         let bytes_max = key.len() + text.len() + SET_BYTES_MAX;
-        self.frames.reserve(HEAD_BYTES + SHARD_BYTES + bytes_max);
+        self.frames.bytes.reserve(HEAD_BYTES + SHARD_BYTES + bytes_max);
         if bytes_max > usize::from(u16::MAX) {
             return self.set_long(epoch, (shard, count), db, (key, text));
         }
         if self.open.is_none_or(|(_, of)| of != epoch) {
             self.close();
-            self.open = Some((self.frames.len(), epoch));
-            self.frames.extend_from_slice(&head(0, epoch, ROW));
+            self.open = Some((self.frames.bytes.len(), epoch));
+            self.frames.bytes.extend_from_slice(&head(0, epoch, ROW));
         }
-        let at = self.frames.len();
+        let at = self.frames.bytes.len();
         let mut place = [0; SHORT_HEAD_BYTES];
         let word = u64::from(shard) << COUNT_BITS | count & COUNT_MASK;
         place[..PLACE_BYTES].copy_from_slice(&word.to_le_bytes());
-        self.frames.extend_from_slice(&place);
-        tape::set(&mut self.frames, db, key, text);
-        let len = self.frames.len() - at - SHORT_HEAD_BYTES;
-        self.frames[at + PLACE_BYTES..][..2].copy_from_slice(&(len as u16).to_le_bytes());
+        self.frames.bytes.extend_from_slice(&place);
+        tape::set(&mut self.frames.bytes, db, key, text);
+        let len = self.frames.bytes.len() - at - SHORT_HEAD_BYTES;
+        self.frames.bytes[at + PLACE_BYTES..][..2].copy_from_slice(&(len as u16).to_le_bytes());
     }
     /// The same of one that a row has no room for.
     #[cold]
     fn set_long(&mut self, epoch: u64, shard: (u32, u64), db: u8, (key, text): (&[u8], &[u8])) {
         self.close();
-        let at = self.frames.len();
-        self.frames.extend_from_slice(&head(0, epoch, 1));
-        self.frames.extend_from_slice(&shard_bytes(shard));
-        tape::set(&mut self.frames, db, key, text);
+        let at = self.frames.bytes.len();
+        self.frames.bytes.extend_from_slice(&head(0, epoch, 1));
+        self.frames.bytes.extend_from_slice(&shard_bytes(shard));
+        tape::set(&mut self.frames.bytes, db, key, text);
         self.end_frame(at);
     }
     /// What comes next joins no row.
@@ -176,8 +201,8 @@ impl Row<'_> {
     }
     /// The frame that begins there ends here.
     fn end_frame(&mut self, at: usize) {
-        let len = self.frames.len() - at;
-        self.frames[at..at + 4].copy_from_slice(&(len as u32).to_le_bytes());
+        let len = self.frames.bytes.len() - at;
+        self.frames.bytes[at..at + 4].copy_from_slice(&(len as u32).to_le_bytes());
     }
 }
 
@@ -185,8 +210,8 @@ impl Drop for Row<'_> {
     /// Counts them, before the merger can take them.
     fn drop(&mut self) {
         self.close();
-        if self.frames.len() > self.from {
-            self.backlog.add(self.frames.len() - self.from);
+        if self.frames.bytes.len() > self.from {
+            self.backlog.add(self.frames.bytes.len() - self.from);
         }
     }
 }
@@ -222,6 +247,8 @@ impl Default for Backlog {
 #[derive(Default)]
 pub(super) struct Queue {
     pub(super) pieces: VecDeque<Vec<u8>>,
+    /// The effects of large groups in them.
+    pub(super) lent: VecDeque<Lent>,
     /// Where the first frame of the first piece begins.
     at: usize,
     /// Bytes of its row that were given.
@@ -236,7 +263,13 @@ impl Queue {
         let head = rest.first_chunk::<HEAD_BYTES>()?;
         let (len, epoch) =
             (word(head, 0) as usize, u64::from(word(head, 4)) | u64::from(word(head, 8)) << 32);
-        Some(Frame { bytes: rest.get(..len)?, epoch, shards: word(head, 12) })
+        let shards = word(head, 12);
+        let (shards, lent) = if shards & LENT == 0 || shards == ROW {
+            (shards, None)
+        } else {
+            (shards & !LENT, Some(self.lent.front()?.bytes()))
+        };
+        Some(Frame { bytes: rest.get(..len)?, epoch, shards, lent })
     }
     /// Its epoch.
     pub(super) fn epoch(&self) -> Option<u64> {
@@ -244,7 +277,10 @@ impl Queue {
     }
     /// The first frame, of so many bytes, was given. A buffer in which nothing is any more comes back.
     #[inline]
-    pub(super) fn pass(&mut self, len: usize) -> Option<Vec<u8>> {
+    pub(super) fn pass(&mut self, len: usize, is_lent: bool) -> Option<Vec<u8>> {
+        if is_lent {
+            self.lent.pop_front();
+        }
         self.given = 0;
         self.at += len;
         if self.pieces.front()?.len() > self.at {
@@ -260,6 +296,8 @@ pub(super) struct Frame<'q> {
     pub(super) bytes: &'q [u8],
     pub(super) epoch: u64,
     shards: u32,
+    /// Its effects, where they stand beside it.
+    lent: Option<&'q [u8]>,
 }
 
 impl<'q> Frame<'q> {
@@ -285,7 +323,7 @@ impl<'q> Frame<'q> {
                 return (0, 0);
             }
             self.shards().for_each(|(shard, count)| given[shard as usize] = count);
-            let effects = &self.bytes[HEAD_BYTES + self.shards as usize * SHARD_BYTES..];
+            let effects = self.lent.unwrap_or(&self.bytes[HEAD_BYTES + self.shards as usize * SHARD_BYTES..]);
             if effects.is_empty() {
                 return (self.bytes.len(), 0);
             }
@@ -309,8 +347,12 @@ impl<'q> Frame<'q> {
         if count == 0 { (done, 0) } else { (self.bytes.len() - rest.len(), count) }
     }
     /// Bytes of a group that was counted as large where it is; a row never was.
-    pub(super) const fn large_bytes(&self) -> usize {
-        if self.shards == ROW { 0 } else { self.bytes.len() }
+    pub(super) fn large_bytes(&self) -> usize {
+        if self.shards == ROW { 0 } else { self.bytes.len() + self.lent_bytes() }
+    }
+    /// Bytes of its effects that stand beside it.
+    pub(super) fn lent_bytes(&self) -> usize {
+        self.lent.map_or(0, <[u8]>::len)
     }
 }
 

@@ -92,6 +92,8 @@ fn what_is_told_is_read() {
         let mut tape = Tape::default();
         let mut told: Vec<(u8, Vec<u8>, Effect<'static>)> = Vec::new();
         let mut marks = Vec::new();
+        // Where the present group begins.
+        let mut begun = (TapeMark::default(), 0);
         for _ in 0..200 {
             match rng.below(40) {
                 0 => marks.push((tape.mark(), told.len())),
@@ -99,9 +101,22 @@ fn what_is_told_is_read() {
                     if let Some((mark, len)) = marks.pop() {
                         tape.rollback(mark);
                         told.truncate(len);
+                        if begun.1 >= len {
+                            tape.forget_key();
+                            begun = (tape.mark(), len);
+                        }
                     }
                 }
-                2 => tape.forget_key(),
+                2 => {
+                    tape.forget_key();
+                    begun = (tape.mark(), told.len());
+                }
+                3 => {
+                    let lent = tape.lend_from(begun.0);
+                    let read = Read::new(lent.bytes()).map(|told| (told.db, told.key.to_vec(), told.effect));
+                    assert!(read.eq(told[begun.1..].iter().cloned()), "whoever it is lent to reads the same");
+                    begun = (tape.mark(), told.len());
+                }
                 _ => {
                     let (db, key) = (rng.below(2) as u8, vec![b'k'; rng.below(3) as usize]);
                     let effect = any(&mut rng);
@@ -115,6 +130,8 @@ fn what_is_told_is_read() {
         }
         let read = tape.read().map(|told| (told.db, told.key.to_vec(), told.effect));
         assert!(read.eq(told));
+        tape.clear();
+        assert!(tape.is_empty() && tape.read().next().is_none());
     }
 }
 
