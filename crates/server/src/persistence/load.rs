@@ -25,8 +25,9 @@ use crate::{notice, warning};
 
 /// Threads that load a snapshot, at most.
 pub(crate) const LOADERS_MAX: usize = 4;
-/// Blocks that wait for them.
+/// Blocks that wait for them, and bytes of those: one that is larger waits alone.
 const BLOCKS_WAITING: usize = 8;
+const WAITING_BYTES_MAX: usize = 64 << 20;
 /// How often progress is said.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
@@ -242,12 +243,45 @@ struct Block {
     at: u64,
     is_of_snapshot: bool,
     requests: Vec<u8>,
+    /// What it takes of the room for blocks.
+    _taken: Taken,
+}
+
+/// The room that blocks take until all threads are done with them: a log may consist of blocks of hundreds of MiB.
+#[derive(Clone, Default)]
+struct Room(Arc<(Mutex<usize>, Condvar)>);
+
+/// Bytes of it; they are given back at the end.
+struct Taken(Room, usize);
+
+impl Room {
+    fn bytes(&self) -> MutexGuard<'_, usize> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Waits until there is room.
+    fn take(&self, bytes: usize) -> Taken {
+        let mut taken = self.bytes();
+        while *taken > 0 && *taken + bytes > WAITING_BYTES_MAX {
+            taken = self.0.1.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken += bytes;
+        drop(taken);
+        Taken(self.clone(), bytes)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        *self.0.bytes() -= self.1;
+        self.0.0.1.notify_all();
+    }
 }
 
 /// Threads that load: each reads all blocks, in their order, and applies what is on keys of its own shards. So effects
 /// on one key keep their order, and no two threads want the same lock.
 struct Loaders<'s> {
     threads: Vec<(SyncSender<Arc<Block>>, ScopedJoinHandle<'s, ()>)>,
+    room: Room,
 }
 
 impl<'s> Loaders<'s> {
@@ -269,14 +303,16 @@ impl<'s> Loaders<'s> {
             let spawned = thread.spawn_scoped(scope, load);
             threads.push((sender, spawned.map_err(|error| format!("no thread to load with: {error}"))?));
         }
-        Ok(Self { threads })
+        Ok(Self { threads, room: Room::default() })
     }
     fn give(&mut self, place: Place<'_>, requests: &[u8], meeting: &Meeting) -> Result<(), Strange> {
         if meeting.failed().is_some() {
             return Err(Strange { offset: 0, why: "it cannot be loaded" });
         }
         let (file, is_of_snapshot) = (place.file.into(), place.is_snapshot);
-        let block = Arc::new(Block { file, at: place.at, is_of_snapshot, requests: requests.into() });
+        let taken = self.room.take(requests.len());
+        let block =
+            Arc::new(Block { file, at: place.at, is_of_snapshot, requests: requests.into(), _taken: taken });
         // Who takes them ends early only when that has failed.
         self.threads.iter().for_each(|(blocks, _)| drop(blocks.send(Arc::clone(&block))));
         Ok(())
@@ -492,6 +528,35 @@ mod tests {
             "[####################] 100 %, 0 s left",
             "a file that has become longer"
         );
+    }
+
+    /// However large blocks are, few bytes of them wait: who reads is held up until who applies is done.
+    #[test]
+    fn blocks_that_wait_are_bounded_by_their_bytes() {
+        let room = Room::default();
+        let large = room.take(WAITING_BYTES_MAX * 3);
+        let (sender, taken) = sync_channel(8);
+        std::thread::scope(|scope| {
+            let reader = room.clone();
+            scope.spawn(move || {
+                for bytes in [WAITING_BYTES_MAX / 2, WAITING_BYTES_MAX / 2, 1] {
+                    sender.send(reader.take(bytes)).expect("somebody listens");
+                }
+            });
+            let comes = || {
+                (0..1000).find_map(|_| {
+                    std::thread::yield_now();
+                    taken.try_recv().ok()
+                })
+            };
+            assert!(comes().is_none(), "a large one waits alone");
+            drop(large);
+            let two = [taken.recv().expect("it has room"), taken.recv().expect("both have room")];
+            assert!(comes().is_none(), "there is no room for one byte more");
+            drop(two);
+            drop(taken.recv().expect("it has room"));
+            assert_eq!(*room.bytes(), 0);
+        });
     }
 
     /// Who waits for others at an effect on several keys is let go when one of them will not come.
