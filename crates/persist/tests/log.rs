@@ -389,7 +389,7 @@ fn a_large_group_is_never_kept_by_half() {
     let (large, shown) = support::large_group();
     let run = |disk: &Simulated, safe: &mut usize, written: &mut Vec<String>| -> std::io::Result<()> {
         let mut log = Log::begin(support::arc(disk), options(100_000))?;
-        for at in 0..3 {
+        for at in 0..2 {
             written.push(group(0).2.join("; "));
             log.push(at + 1, group(0).1.read())?;
             written.push(shown.clone());
@@ -417,7 +417,7 @@ fn a_large_group_is_never_kept_by_half() {
         assert!(read.len() >= safe && written.starts_with(&read), "step {step}, seed {seed}: {safe}");
         torn += usize::from(summary.torn.is_some());
     }
-    assert!(torn > 10, "{torn} ends were torn");
+    assert!(torn > 5, "{torn} ends were torn");
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub(crate) fn large_group() -> (Tape, String) {
     let mut text = Vec::new();
     for at in 0..30_u8 {
         let key = format!("large:{}", at / 4);
-        let value = vec![b'a' + at % 26; usize::from(at) * 4096 + 7];
+        let value = vec![b'a' + at % 26; usize::from(at) * 4096 % 70_000 + 30_000];
         let effect = match at % 4 {
             0 => Effect::Delete { cause: weft_store::effect::Cause::Deleted },
             1 => Effect::Set { value: Text::Bytes(&value), expire_ms: None },
