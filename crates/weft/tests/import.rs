@@ -243,6 +243,8 @@ fn a_server_begins_without_values_of_modules_if_it_is_told_to() {
     let path = folder.file("modules.rdb", &module);
     let said = kept::refused(&folder, &["--save", "", "--import", &path]);
     assert!(said.contains("the module type YWJjZGVmZ has the key \"m\""), "{said}");
+    let last = said.lines().rfind(|line| line.contains("the module type")).unwrap_or_default();
+    assert_eq!(last.matches(&path).count(), 1, "it names its file once: {last}");
     let server = kept::Server::start(&folder, &["--save", "", "--import", &path, "--skip-modules"]);
     assert_eq!((server.ask(&["GET", "k"]), server.ask(&["DBSIZE"])), ("v".into(), "1".into()));
 }

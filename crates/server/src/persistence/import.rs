@@ -22,7 +22,7 @@ pub struct Import {
     pub name: String,
     /// Bytes of it, where that is known.
     pub bytes: Option<u64>,
-    /// The next command, and how many bytes were read so far; nothing at the end.
+    /// The next command, and how many bytes were read so far; nothing at the end. An error names its file.
     #[allow(clippy::type_complexity, reason = "one place")]
     pub next: Box<dyn FnMut() -> Result<Option<(Vec<Vec<u8>>, u64)>, String> + Send>,
 }
@@ -46,7 +46,7 @@ pub(super) fn import(engine: &'static Engine, mut import: Import) -> io::Result<
         let (words, offset) = match (import.next)() {
             Ok(Some(next)) => next,
             Ok(None) => break Ok(()),
-            Err(why) => break Err(format!("{}: {why}", import.name)),
+            Err(why) => break Err(why),
         };
         progress.tell(engine, (offset, import.bytes.unwrap_or(offset)));
         count += 1;
