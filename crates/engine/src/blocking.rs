@@ -6,16 +6,21 @@
 //! cover all its keys, else after them with locks of its own. Its handler asks [`Context::commit`] before its first
 //! effect: that takes the claim, which timeout, CANCEL and KILL race for. Its reply goes to its client's worker.
 //!
-//! Waiters of a key are served in the order in which they came; one with keys in other shards sends the whole key to
-//! the second way, so that it is not overtaken.
+//! Waiters of a key are served in the order in which they came, readers of a stream in that of what they wait for, and
+//! those of each of its groups for themselves; one with keys in other shards sends the whole key to the second way, so
+//! that it is not overtaken. Nobody is run again who would find nothing.
+//!
+//! A wait may have more keys than there is time for in one step: then its places are given back by later ones.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use weft_protocol::table::{flag, policy};
-use weft_store::waiters::{Kind, Outcome};
-use weft_store::{Batch, Claim, Guards, Key, Op, ShardGuard, Waiter};
+use weft_store::stream::Group;
+use weft_store::waiters::{Line, Outcome, PLACE_BYTES, Spot};
+use weft_store::{Batch, Claim, Guards, Key, ObjectRef, Op, ShardGuard, StreamId, ValueRef, Waiter, Waiters};
 
 use crate::args::{Args, OwnedArgs};
 use crate::context::{Context, Hold, Local};
@@ -23,14 +28,22 @@ use crate::durable::{Order, Waiting};
 use crate::engine::{Engine, command_id};
 use crate::error::{Error, ErrorCode};
 use crate::extended::{self, Parsed};
-use crate::held::{Held, of_name};
+use crate::held::Held;
 use crate::mailbox::Message;
 use crate::reply::{Output, ReplySink};
 use crate::runner;
 use crate::session::{Session, client_flag};
 use crate::stats::bump;
-use crate::waits::{Blocked, FAILED, RAN, REFUSED, Ready, Wait, kind_of, kinds_for};
+use crate::waits::{Blocked, FAILED, GROUP_AT, Kind, News, RAN, REFUSED, Ready, Wait};
 pub use crate::waits::{Empty, End};
+
+/// What a wait takes beside its request and its places, about.
+const WAIT_BYTES: usize = 512;
+/// Readers of several streams whom a write to one of them looks at though nothing has come for them, since another of
+/// their keys may have another type: those who wait for the lowest ids.
+const IN_VAIN_MAX: usize = 64;
+/// Places that are given back at once; a wait that has more gives them back in steps.
+const PLACES_AT_ONCE: usize = 64;
 
 /// A timeout argument: seconds, with a fraction, as milliseconds rounded up; 0 waits for ever.
 pub(crate) fn timeout_ms(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<u64, Error> {
@@ -65,67 +78,71 @@ impl<'b> Context<'_, 'b> {
         self.may_block
     }
 
-    /// Blocks the session on these keys until one is written to, or `timeout_ms` have passed (0: for ever). The handler
+    /// Blocks the session until one of its keys is written to, or `timeout_ms` have passed (0: for ever). The handler
     /// returns without having written anything; `args` is what is run again: the request, or a form of it in which
-    /// what depended on the moment is resolved (XREAD's `$`).
+    /// what depended on the moment is resolved (XREAD's `$`). The keys stand at `keys` in it; readers say behind which
+    /// id they read each.
     pub fn block(
         &mut self,
-        keys: &[&[u8]],
-        (timeout_ms, empty): (u64, Empty),
         args: OwnedArgs,
+        (keys, after): (Range<usize>, &[StreamId]),
+        (timeout_ms, empty): (u64, Empty),
     ) -> Result<(), Error> {
-        // With the names in the queues, and in the list of them.
-        let held = args.memory_bytes() + 2 * keys.iter().map(|key| of_name(key)).sum::<usize>();
+        let kind = Kind::of(args.args().spec);
+        let group_len = if kind == Kind::WithGroup { args.args().bytes(GROUP_AT).len() } else { 0 };
+        let name_bytes: usize = keys.clone().map(|at| args.args().bytes(at).len()).sum();
+        let held = WAIT_BYTES + args.memory_bytes() + name_bytes + keys.len() * (PLACE_BYTES + group_len);
         self.session.info.connection.check_room(held)?;
-        let claim = Claim::default();
-        let kind = kind_of(args.args().spec);
-        let mut places: Vec<(Box<[u8]>, u64)> = Vec::with_capacity(keys.len());
-        for &name in keys {
-            let key = self.engine.keyspace.key(name);
-            let waiter = Waiter { token: self.session.id(), claim: claim.clone() };
-            let db = self.db;
-            let Some(number) = self.guard(&key)?.waiters().join(db, name, kind, waiter) else {
-                for (name, number) in places {
-                    self.leave_place(&name, (kind, number))?;
-                }
-                return Err(Error::new(
-                    ErrorCode::Limit,
-                    "too many clients are blocked on keys of one shard",
-                ));
-            };
-            places.push((Box::from(name), number));
-        }
         let mut shards = Vec::new();
         each_named(&args, |name| shards.push(self.engine.keyspace.shard_of(&self.engine.keyspace.key(name))));
         shards.sort_unstable();
         shards.dedup();
-        let shared = Arc::new(Blocked {
+        let mut blocked = Blocked {
             args,
             _held: Held::new(&self.session.info.connection, held),
             shards: shards.into(),
-            claim,
+            claim: Claim::default(),
             db: self.db,
             kind,
-            keys: places,
+            places: Box::default(),
+            keys_at: keys.start,
+            after: after.into(),
             ends: timeout_ms > 0,
             empty,
             wire: self.session.wire,
             info: Arc::clone(&self.session.info),
             counts_as: AtomicU8::new(RAN),
             spent_ns: AtomicU64::new(0),
-        });
-        self.engine.waits.part(self.session.id()).lock().insert(self.session.id(), Arc::clone(&shared));
+        };
+        blocked.places = self.take_places(&blocked, keys.len())?;
+        let shared = Arc::new(blocked);
+        self.engine.waits.insert(self.session.id(), Arc::clone(&shared));
         self.session.info.set_flag(client_flag::BLOCKED, true);
         let deadline_ms = (timeout_ms > 0).then(|| self.now_ms.saturating_add(timeout_ms));
         self.session.wait = Some(Box::new(Wait { deadline_ms, shared }));
         Ok(())
     }
 
-    /// Gives a place back that has just been taken.
-    fn leave_place(&mut self, name: &[u8], place: (Kind, u64)) -> Result<(), Error> {
-        let (db, key) = (self.db, self.engine.keyspace.key(name));
-        self.guard(&key)?.waiters().leave(db, name, place);
-        Ok(())
+    /// Takes a place at each key, or at none.
+    fn take_places(&mut self, blocked: &Blocked, keys: usize) -> Result<Box<[u64]>, Error> {
+        let (engine, db, line) = (self.engine, self.db, blocked.line());
+        let mut places = Vec::with_capacity(keys);
+        for index in 0..keys {
+            let key = engine.keyspace.key(blocked.key(index));
+            let waiter = Waiter { token: self.session.id(), claim: blocked.claim.clone() };
+            let after = blocked.after.get(index).copied().unwrap_or(StreamId::MIN);
+            let join = |waiters: &mut Waiters| waiters.join((db, key.bytes()), (line, after), waiter);
+            if let Some(number) = in_queues(engine, self.guard(&key)?, join) {
+                places.push((after, number));
+                continue;
+            }
+            for (index, &spot) in places.iter().enumerate() {
+                let key = engine.keyspace.key(blocked.key(index));
+                in_queues(engine, self.guard(&key)?, |waiters| waiters.leave((db, key.bytes()), line, spot));
+            }
+            return Err(Error::new(ErrorCode::Limit, "too many clients are blocked on keys of one shard"));
+        }
+        Ok(places.into_iter().map(|(_, number)| number).collect())
     }
 
     /// Blocks the session on the keys at these arguments, or answers a null array where nothing may block: BLPOP and
@@ -134,14 +151,13 @@ impl<'b> Context<'_, 'b> {
         &mut self,
         args: &Args<'_>,
         sink: &mut ReplySink<'_>,
-        (keys, timeout_ms): (std::ops::Range<usize>, u64),
+        (keys, timeout_ms): (Range<usize>, u64),
     ) -> Result<(), Error> {
         if !self.may_block() {
             sink.null_array();
             return Ok(());
         }
-        let keys: Vec<&[u8]> = keys.map(|index| args.bytes(index)).collect();
-        self.block(&keys, (timeout_ms, Empty::NullArray), args.to_owned_args())
+        self.block(args.to_owned_args(), (keys, &[]), (timeout_ms, Empty::NullArray))
     }
 
     /// Before the first effect of a command that can block: `false` when it runs for a waiter whose wait has ended, and
@@ -169,7 +185,7 @@ impl<'b> Context<'_, 'b> {
     /// As [`written`](Self::written), in another database than the session's: MOVE, COPY.
     #[inline]
     pub fn written_in(&mut self, db: u8, key: &Key<'_>) {
-        self.ready(db, key, || true);
+        self.ready(db, key, || News::Came);
     }
     /// Whether anybody can wait for what the command has written.
     #[inline]
@@ -179,12 +195,15 @@ impl<'b> Context<'_, 'b> {
             _ => true,
         }
     }
-    /// The same of what a command has not named. `arrived`: whether it has added to a stream.
+    /// The same, and what is new there.
     #[inline]
-    pub(crate) fn ready(&mut self, db: u8, key: &Key<'_>, arrived: impl FnOnce() -> bool) {
+    pub(crate) fn ready(&mut self, db: u8, key: &Key<'_>, news: impl FnOnce() -> News) {
         // A key whose shard is not held has not been written to.
         if self.guard(key).is_ok_and(|guard| !guard.waiters().is_empty()) {
-            self.local.ready.push_back(Ready { db, key: key.bytes().into(), arrived: arrived() });
+            let news = news();
+            if news != News::Nothing {
+                self.local.ready.push_back(Ready { db, key: key.bytes().into(), news });
+            }
         }
     }
     /// Notes all keys of a database that anybody waits for: SWAPDB, FLUSHALL. Only with the world.
@@ -195,7 +214,7 @@ impl<'b> Context<'_, 'b> {
         }
         for id in 0..self.engine.keyspace.shard_count() {
             let keys = guards.shard_by_id(id).waiters().keys(db);
-            self.local.ready.extend(keys.into_iter().map(|key| Ready { db, key, arrived: true }));
+            self.local.ready.extend(keys.into_iter().map(|key| Ready { db, key, news: News::Came }));
         }
     }
 }
@@ -207,24 +226,168 @@ fn each_named<'a>(args: &'a OwnedArgs, mut visit: impl FnMut(&'a [u8])) {
     crate::keys::each(&args, |index| visit(args.bytes(index)));
 }
 
+/// Works with the queues of a shard, and counts what has changed.
+fn in_queues<R>(engine: &Engine, shard: &mut ShardGuard<'_>, work: impl FnOnce(&mut Waiters) -> R) -> R {
+    let waiters = shard.waiters();
+    let before = waiters.figures();
+    let result = work(waiters);
+    engine.waits.changed(before, waiters.figures());
+    result
+}
+
+/// What stands at a key, as far as those who wait for it ask.
+#[derive(Clone, Copy)]
+enum Stand {
+    List,
+    SortedSet,
+    /// With the id of its last entry, and how many groups it has.
+    Stream(Option<StreamId>, usize),
+    Other,
+}
+
+impl Stand {
+    fn of(value: Option<&ValueRef<'_>>) -> Self {
+        match value {
+            Some(ValueRef::Object(ObjectRef::Stream(stream))) => {
+                let last = stream.log().range_back(StreamId::MIN, StreamId::MAX).next();
+                Self::Stream(last.map(|entry| entry.id), stream.groups().len())
+            }
+            Some(value) if value.type_name() == "list" => Self::List,
+            Some(value) if value.type_name() == "zset" => Self::SortedSet,
+            _ => Self::Other,
+        }
+    }
+    /// Whether it can be of use to such a wait.
+    fn is_for(self, kind: Kind) -> bool {
+        match self {
+            Self::List => matches!(kind, Kind::List | Kind::WithGroup),
+            Self::SortedSet => matches!(kind, Kind::SortedSet | Kind::WithGroup),
+            Self::Stream(..) => matches!(kind, Kind::Reader | Kind::WithGroup),
+            Self::Other => kind == Kind::WithGroup,
+        }
+    }
+}
+
+/// A way through those who wait for a key that was written to: it meets those who have use for what stands there.
+struct Visit {
+    /// Who comes later has seen what there is.
+    end: u64,
+    /// How many of the ways through lines of the value itself are behind it, and where it is in this one.
+    step: u8,
+    from: Spot,
+    /// Readers whom it has met though nothing has come for them.
+    vain: usize,
+    /// The groups whose lines are to be gone through, when those of the value itself have been.
+    groups: Option<VecDeque<Box<[u8]>>>,
+}
+
+impl Visit {
+    fn begin(shard: &mut ShardGuard<'_>) -> Self {
+        Self { end: shard.waiters().end(), step: 0, from: Spot::default(), vain: 0, groups: None }
+    }
+
+    /// The lines of the value itself, one after the other.
+    fn line(&self, news: &News, stand: Stand) -> Option<(Line<'static>, Range<Spot>)> {
+        let in_turn = Spot::default()..(StreamId::MIN, self.end);
+        match (self.step, stand) {
+            (0, Stand::List) => Some((Line::List, in_turn)),
+            (0, Stand::SortedSet) => Some((Line::SortedSet, in_turn)),
+            _ if !matches!(news, News::Came | News::Entry | News::GroupGone(_)) => None,
+            (0, Stand::Stream(Some(last), _)) => Some((Line::Readers, Spot::default()..(last, 0))),
+            (1, Stand::Stream(Some(last), _)) => Some((Line::WideReaders, Spot::default()..(last, 0))),
+            // Another of their keys may have another type.
+            (2, Stand::Stream(last, _)) if self.vain < IN_VAIN_MAX => {
+                Some((Line::WideReaders, (last.unwrap_or_default(), 0)..(StreamId::MAX, u64::MAX)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The next of them, as the key is now.
+    fn next(
+        &mut self,
+        (engine, local): (&Engine, &mut Local),
+        shard: &mut ShardGuard<'_>,
+        (ready, key, now_ms): (&Ready, &Key<'_>, u64),
+    ) -> Option<Waiter> {
+        let whose = (ready.db, &*ready.key);
+        let mut op = Op::untouched(ready.db, now_ms, &mut local.effects.recorder);
+        let stand = Stand::of(shard.peek(&mut op, key).as_ref());
+        while self.step < 3 {
+            if let Some((line, spots)) = self.line(&ready.news, stand)
+                && let Some(next) = self.first(engine, shard, whose, (line, spots))
+            {
+                self.vain += usize::from(self.step == 2);
+                return Some(next);
+            }
+            (self.step, self.from) = (self.step + 1, Spot::default());
+        }
+        if self.groups.is_none() {
+            self.groups = Some(groups(shard, whose, &ready.news, stand));
+        }
+        while let Some(name) = self.groups.as_mut()?.pop_front() {
+            let read = match shard.peek(&mut op, key) {
+                Some(ValueRef::Object(ObjectRef::Stream(stream))) => stream.group(&name).map(Group::last_id),
+                _ => None,
+            };
+            let is_served =
+                read.is_none_or(|read| matches!(stand, Stand::Stream(Some(last), _) if last > read));
+            let spots = Spot::default()..(StreamId::MIN, self.end);
+            if is_served && let Some(next) = self.first(engine, shard, whose, (Line::Group(&name), spots)) {
+                self.groups.as_mut()?.push_front(name);
+                return Some(next);
+            }
+            if let Some(read) = read {
+                shard.waiters().has_read(whose, &name, read);
+            }
+            self.from = Spot::default();
+        }
+        None
+    }
+
+    fn first(
+        &mut self,
+        engine: &Engine,
+        shard: &mut ShardGuard<'_>,
+        whose: (u8, &[u8]),
+        (line, spots): (Line<'_>, Range<Spot>),
+    ) -> Option<Waiter> {
+        let spots = self.from.max(spots.start)..spots.end;
+        let (spot, waiter) = in_queues(engine, shard, |waiters| waiters.first(whose, line, spots))?;
+        self.from = (spot.0, spot.1 + 1);
+        Some(waiter)
+    }
+}
+
+/// The groups whose waiters may have use for what is new.
+fn groups(shard: &mut ShardGuard<'_>, whose: (u8, &[u8]), news: &News, stand: Stand) -> VecDeque<Box<[u8]>> {
+    let waiters = shard.waiters();
+    let all = match (news, stand) {
+        // Where there are more, they were there before: a stream that has come anew, after the time of another, has
+        // gone through this with none or one.
+        (News::Entry, Stand::Stream(last, 2..)) => waiters.groups(whose, Some(last.unwrap_or_default())),
+        (News::Group(name) | News::GroupGone(name), Stand::Stream(_, 2..)) => vec![name.clone()],
+        (News::Nothing, _) => Vec::new(),
+        _ => waiters.groups(whose, None),
+    };
+    all.into()
+}
+
 /// Serves those who wait for the keys that were written to, under the locks of the writer as far as they go. What is
-/// left stands in `local.ready` and is for [`serve_rest`]. Of those who wait it looks at as many as it serves, and at
-/// one more.
+/// left stands in `local.ready` and is for [`serve_rest`]. Of those who wait it looks at as many as it serves, at a place
+/// of each group that may have use for what is new, and at few readers of several keys.
 pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, now_ms: u64) {
-    let mut rest = std::collections::VecDeque::new();
+    let mut rest = VecDeque::new();
     while let Some(ready) = local.ready.pop_front() {
         let key = engine.keyspace.key(&ready.key);
-        let mut numbers = 0..guards.shard(&key).waiters().end();
-        while let Some((number, waiter)) =
-            next_waiter(guards.shard(&key), local, (&ready, &key, now_ms), numbers.clone())
-        {
-            numbers.start = number + 1;
+        let mut visit = Visit::begin(guards.shard(&key));
+        while let Some(waiter) = visit.next((engine, local), guards.shard(&key), (&ready, &key, now_ms)) {
             let Some(blocked) = engine.waits.get(waiter.token) else { continue };
             if !blocked.shards.iter().all(|&shard| guards.covers_shard(shard)) {
                 rest.push_back(ready);
                 break;
             }
-            serve(engine, local, guards, &blocked, (&key, ready.arrived, now_ms));
+            serve(engine, local, guards, &blocked, now_ms);
             local.effects.end_group();
         }
     }
@@ -232,57 +395,39 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
 }
 
 /// Serves the others: each with the locks of all its keys. The caller holds none. Ends because every round either
-/// serves a waiter, who is then gone, or takes a key off the list; who comes to wait meanwhile has seen what there is.
+/// serves a waiter, who is then gone, or takes a key or a group off the list; who comes to wait meanwhile has seen what
+/// there is.
 pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, now_ms: u64) {
     while let Some(ready) = local.ready.pop_front() {
         let key = engine.keyspace.key(&ready.key);
-        let mut numbers = 0..batch.lock(&key).waiters().end();
+        let mut visit = Visit::begin(&mut batch.lock(&key));
         loop {
-            let next = next_waiter(&mut batch.lock(&key), local, (&ready, &key, now_ms), numbers.clone());
-            let Some((number, waiter)) = next else { break };
-            numbers.start = number + 1;
+            let next = visit.next((engine, local), &mut batch.lock(&key), (&ready, &key, now_ms));
+            let Some(waiter) = next else { break };
             let Some(blocked) = engine.waits.get(waiter.token) else { continue };
             let mut keys = Vec::new();
             each_named(&blocked.args, |name| keys.push(engine.keyspace.key(name)));
             let mut guards = batch.lock_keys(&keys);
-            serve(engine, local, &mut guards, &blocked, (&key, ready.arrived, now_ms));
+            // Another may have written since.
+            let mut op = Op::untouched(blocked.db, now_ms, &mut local.effects.recorder);
+            if Stand::of(guards.shard(&key).peek(&mut op, &key).as_ref()).is_for(blocked.kind) {
+                serve(engine, local, &mut guards, &blocked, now_ms);
+            }
             local.effects.end_group();
         }
     }
 }
 
-/// The next of those who wait for a key that has use for what stands there now.
-fn next_waiter(
-    shard: &mut ShardGuard<'_>,
-    local: &mut Local,
-    (ready, key, now_ms): (&Ready, &Key<'_>, u64),
-    numbers: Range<u64>,
-) -> Option<(u64, Waiter)> {
-    let mut op = Op::untouched(ready.db, now_ms, &mut local.effects.recorder);
-    let kinds = kinds_for(shard.peek(&mut op, key).as_ref(), ready.arrived);
-    shard.waiters().first(ready.db, &ready.key, kinds, numbers)
-}
-
 /// Runs a blocked request again; if it has found something, sends its reply. A waiter whose claim is gone, or for whom
 /// there is still nothing, stays as it is.
-fn serve(
-    engine: &Engine,
-    local: &mut Local,
-    guards: &mut Guards<'_>,
-    blocked: &Blocked,
-    (key, arrived, now_ms): (&Key<'_>, bool, u64),
-) {
+fn serve(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, blocked: &Blocked, now_ms: u64) {
     if blocked.claim.outcome().is_some() {
         return;
     }
-    let mut op = Op::untouched(blocked.db, now_ms, &mut local.effects.recorder);
-    let kinds = kinds_for(guards.shard(key).peek(&mut op, key).as_ref(), arrived);
-    if kinds & 1 << blocked.kind != 0 {
-        answer(engine, local, guards, (blocked, now_ms), |context, args, sink| {
-            let handler = context.engine.handler_of(args)?;
-            runner::run(context, handler, args, sink)
-        });
-    }
+    answer(engine, local, guards, (blocked, now_ms), |context, args, sink| {
+        let handler = context.engine.handler_of(args)?;
+        runner::run(context, handler, args, sink)
+    });
 }
 
 /// Lets `work` write the reply of a blocked request, under the locks of its keys, and sends it. It is its client's if
@@ -332,7 +477,7 @@ impl Context<'_, '_> {
         order: impl FnOnce(Waiting) -> Order,
     ) -> Result<(), Error> {
         self.engine.durable.check()?;
-        self.block(&[], ends, args.to_owned_args())?;
+        self.block(args.to_owned_args(), (0..0, &[]), ends)?;
         let Some(wait) = &self.session.wait else { return Ok(()) };
         let waiting = Waiting(wait.shared());
         let blocked = Arc::clone(&waiting.0);
@@ -382,41 +527,83 @@ pub(crate) fn note_written(context: &mut Context<'_, '_>, args: &Args<'_>) {
 fn note_keys(context: &mut Context<'_, '_>, args: &Args<'_>) {
     crate::keys::each(args, |index| {
         let key = context.key(args, index);
-        context.ready(context.db, &key, || brings(args));
+        context.ready(context.db, &key, || news_of(args));
     });
 }
 
-/// Whether a write command adds to the stream at its keys, or puts one there. Those that do so only sometimes, or at
-/// one of their keys, say it themselves.
-fn brings(args: &Args<'_>) -> bool {
-    args.spec.policy & policy::BRINGS != 0
+/// What is new at the keys of a write command. Those that bring something only sometimes, or at one of their keys, say
+/// it themselves.
+fn news_of(args: &Args<'_>) -> News {
+    let brings = args.spec.policy & policy::BRINGS != 0;
+    match args.spec.group {
+        "stream" if brings => News::Entry,
+        // XGROUP's subcommands.
+        "stream" if args.spec.container.is_some() => News::Group(args.bytes(3).into()),
+        "stream" => News::Nothing,
+        _ if brings => News::Came,
+        _ => News::Other,
+    }
+}
+
+/// Gives some of a wait's places back.
+fn leave_places(
+    engine: &Engine,
+    blocked: &Blocked,
+    indexes: Range<usize>,
+    mut shard: impl FnMut(&Key<'_>, &mut dyn FnMut(&mut ShardGuard<'_>)),
+) {
+    for index in indexes {
+        let key = engine.keyspace.key(blocked.key(index));
+        shard(&key, &mut |shard| {
+            in_queues(engine, shard, |waiters| {
+                waiters.leave((blocked.db, key.bytes()), blocked.line(), blocked.spot(index));
+            });
+        });
+    }
 }
 
 /// Takes a wait whose claim is spent out of the queues that the guards cover; its places elsewhere are dropped when
 /// they are met, or by [`forget`].
 fn leave(engine: &Engine, guards: &mut Guards<'_>, blocked: &Blocked) {
-    engine.waits.part(blocked.info.id).lock().remove(&blocked.info.id);
-    for (name, number) in &blocked.keys {
-        let key = engine.keyspace.key(name);
-        if guards.covers(&key) {
-            guards.shard(&key).waiters().leave(blocked.db, name, (blocked.kind, *number));
-        }
+    engine.waits.remove(blocked.info.id);
+    if blocked.places.len() <= PLACES_AT_ONCE {
+        leave_places(engine, blocked, 0..blocked.places.len(), |key, work| {
+            if guards.covers(key) {
+                work(guards.shard(key));
+            }
+        });
     }
 }
 
-/// Takes a wait out of all queues. The caller holds no lock.
-fn forget(engine: &Engine, batch: &Batch<'_>, blocked: &Blocked) {
-    engine.waits.part(blocked.info.id).lock().remove(&blocked.info.id);
-    for (name, number) in &blocked.keys {
-        let key = engine.keyspace.key(name);
-        batch.lock(&key).waiters().leave(blocked.db, name, (blocked.kind, *number));
+/// Takes a wait out of all queues, at once or in steps. The caller holds no lock.
+fn forget(engine: &Engine, local: &mut Local, batch: &Batch<'_>, blocked: &Arc<Blocked>) {
+    engine.waits.remove(blocked.info.id);
+    if blocked.places.len() <= PLACES_AT_ONCE {
+        let all = 0..blocked.places.len();
+        leave_places(engine, blocked, all, |key, work| work(&mut batch.lock(key)));
+    } else {
+        local.leaving.push_back((Arc::clone(blocked), 0));
+    }
+}
+
+/// Gives back so many of the places that are left. The caller holds no lock.
+pub(crate) fn leave_some(engine: &Engine, local: &mut Local, batch: &Batch<'_>, mut count: usize) {
+    while count > 0
+        && let Some((blocked, from)) = local.leaving.front_mut()
+    {
+        let some = *from..blocked.places.len().min(*from + count);
+        (count, *from) = (count - some.len(), some.end);
+        leave_places(engine, blocked, some, |key, work| work(&mut batch.lock(key)));
+        if *from == blocked.places.len() {
+            local.leaving.pop_front();
+        }
     }
 }
 
 /// Ends the session's wait and writes its answer, unless a writer was faster: then its reply is on its way and `false`
 /// comes back.
 pub(crate) fn end_own(
-    engine: &Engine,
+    (engine, local): (&Engine, &mut Local),
     batch: &Batch<'_>,
     session: &mut Session,
     output: &mut Output,
@@ -435,13 +622,13 @@ pub(crate) fn end_own(
     if !wait.shared.claim.take(outcome) {
         if end == End::Gone {
             // Nobody will come to give its places back.
-            forget(engine, batch, &wait.shared);
+            forget(engine, local, batch, &wait.shared);
         } else {
             session.wait = Some(wait);
         }
         return false;
     }
-    forget(engine, batch, &wait.shared);
+    forget(engine, local, batch, &wait.shared);
     count(engine, &wait.shared);
     session.info.set_flag(client_flag::BLOCKED, false);
     write_end(&mut ReplySink::new(output, session.wire), wait.shared.empty, end);
@@ -484,9 +671,9 @@ fn unblock_elsewhere(engine: &Engine, client: u64, end: End) -> bool {
 }
 
 /// The session's wait was ended by somebody else, whose reply has just been written: it may go on.
-pub(crate) fn served(engine: &Engine, batch: &Batch<'_>, session: &mut Session) {
+pub(crate) fn served(engine: &Engine, local: &mut Local, batch: &Batch<'_>, session: &mut Session) {
     let Some(wait) = session.wait.take() else { return };
-    forget(engine, batch, &wait.shared);
+    forget(engine, local, batch, &wait.shared);
     count(engine, &wait.shared);
     session.info.set_flag(client_flag::BLOCKED, false);
 }

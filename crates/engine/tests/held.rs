@@ -89,6 +89,33 @@ fn what_all_clients_of_a_connection_hold_is_bounded_and_given_back() {
     }
 }
 
+/// Above what all connections may hold together, those that hold much get no more, and those that hold little do.
+#[test]
+fn what_all_connections_hold_together_is_bounded() {
+    const TOGETHER_BYTES_MAX: usize = 1 << 30;
+    const SHARE_BYTES: usize = 64 << 10;
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let long = "n".repeat(SHARE_BYTES - 2 * NAME);
+    let together = Arc::clone(&bench.engine.held_bytes);
+    assert_eq!(said(&mut bench, a, &format!("WATCH {long}")), "OK");
+    let held = together.load(Relaxed);
+    assert_eq!(held, long.len() + NAME - 1);
+    together.store(TOGETHER_BYTES_MAX - NAME, Relaxed);
+    assert_eq!(said(&mut bench, b, "WATCH a"), "OK");
+    assert_eq!(together.load(Relaxed), TOGETHER_BYTES_MAX);
+    // What is left of its share.
+    assert_eq!(said(&mut bench, a, "WATCH a"), "OK");
+    let refused = "-ERR all that the clients of all connections watch, listen to and wait for takes more than 1073741824";
+    assert!(said(&mut bench, a, "WATCH b").starts_with(refused));
+    assert!(said(&mut bench, a, "BLPOP b 0").starts_with(refused) && !bench.is_waiting(a));
+    assert!(bench.run(b, "BLPOP b 0").is_empty() && bench.is_waiting(b));
+    bench.end_wait(b, End::Timeout);
+    bench.run(b, "UNWATCH");
+    bench.run(a, "UNWATCH");
+    assert_eq!(together.load(Relaxed), TOGETHER_BYTES_MAX - NAME - held, "all is given back");
+}
+
 #[test]
 fn names_that_clients_give_themselves_are_bounded() {
     let mut bench = Bench::new();

@@ -147,6 +147,88 @@ fn waits_for_one_key_end_without_a_look_at_all_of_them() {
     }
 }
 
+/// Who waits for entries of a stream and gets none, in thousands.
+const IN_VAIN: [&str; 5] = [
+    "XREAD BLOCK 0 STREAMS s 9999999999999-0",
+    "XREAD BLOCK 0 STREAMS s t 9999999999999-0 0",
+    // The group's place is behind all that comes.
+    "XREADGROUP GROUP ahead c@ BLOCK 0 STREAMS s >",
+    // One of them is served by each write, who has not come first in the count of all.
+    "XREADGROUP GROUP g c@ BLOCK 0 STREAMS s >",
+    "XREADGROUP GROUP ahead@ c BLOCK 0 STREAMS s >",
+];
+
+/// Whoever writes to a stream looks at nobody who has no use for what he has written.
+#[test]
+fn who_waits_for_a_stream_in_vain_costs_its_writers_nothing() {
+    const WRITES: [&str; 6] = [
+        "XADD s * a b",
+        "XDEL s 1-1",
+        "XTRIM s MAXLEN 100000",
+        "XGROUP SETID s own 0-0",
+        "XGROUP CREATECONSUMER s own d",
+        "XACK s own 1-1",
+    ];
+    let cost = |wait: &str, count: usize| {
+        let mut bench = Bench::new();
+        let writer = bench.connect(Protocol::Resp3);
+        for command in ["XADD s 1-1 a b", "XGROUP CREATE s g $", "XGROUP CREATE s own $"] {
+            bench.run(writer, command);
+        }
+        for at in 0..count {
+            if at == 0 || wait.contains("ahead@") {
+                let name = if wait.contains("ahead@") { format!("ahead{at}") } else { "ahead".to_owned() };
+                bench.run(writer, &format!("XGROUP CREATE s {name} 9999999999999-0"));
+            }
+            let client = bench.connect(Protocol::Resp3);
+            assert!(bench.run(client, &wait.replace('@', &at.to_string())).is_empty());
+        }
+        assert_eq!(bench.engine.waits.len(), count);
+        // The first entry meets each group once.
+        bench.run(writer, "XADD s * a b");
+        let began_ns = cpu_ns();
+        for _ in 0..20 {
+            WRITES.iter().for_each(|command| drop(bench.run(writer, command)));
+        }
+        let ns = cpu_ns() - began_ns;
+        let served = if wait.contains(" g ") { 21 } else { 0 };
+        assert_eq!(bench.engine.waits.len(), count - served, "{wait}");
+        ns as f64
+    };
+    for wait in IN_VAIN {
+        let mut ratios = Vec::new();
+        while ratios.len() < ATTEMPTS && ratios.last().is_none_or(|&ratio| ratio > 4.0) {
+            ratios.push(cost(wait, 8_000) / cost(wait, 100));
+        }
+        assert!(ratios.last().is_some_and(|&ratio| ratio <= 4.0), "{wait}: {ratios:?}");
+    }
+}
+
+/// What INFO tells of waits is known without a look at them.
+#[test]
+fn what_info_tells_of_waits_costs_nothing() {
+    let cost = |keys: usize| {
+        let tries = (0..TRIES).map(|_| {
+            let mut bench = Bench::new();
+            let (waiter, other) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+            let names: Vec<String> = (0..keys).map(|number| format!("key:{number}")).collect();
+            let words = ["BLPOP"].into_iter().chain(names.iter().map(String::as_str)).chain(["0"]);
+            bench.execute(waiter, &words.map(str::as_bytes).collect::<Vec<_>>());
+            let info: [&[u8]; 2] = [b"INFO", b"clients"];
+            let told = format!("total_blocking_keys:{keys}\r\n");
+            let (_, reply) = bench.cost(other, &info, cpu_ns);
+            assert!(String::from_utf8_lossy(&reply).contains(&told), "{}", String::from_utf8_lossy(&reply));
+            (0..20).map(|_| bench.cost(other, &info, cpu_ns).0).sum::<u64>()
+        });
+        tries.min().expect("there is a try") as f64
+    };
+    let mut ratios = Vec::new();
+    while ratios.len() < ATTEMPTS && ratios.last().is_none_or(|&ratio| ratio > 3.0) {
+        ratios.push(cost(16_000) / cost(10));
+    }
+    assert!(ratios.last().is_some_and(|&ratio| ratio <= 3.0), "{ratios:?}");
+}
+
 /// What a client waits for costs those who write elsewhere nothing, however much it is.
 #[test]
 fn a_wide_wait_costs_others_nothing() {

@@ -90,7 +90,7 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
             }
         }
         engine.sample(engine.clock.now_ms());
-        heap.look();
+        heap.look(engine.purge.swap(false, Relaxed));
         sleep = if busy { SLEEP_MIN } else { (sleep * 2).min(SLEEP_MAX) };
         stop.wait(sleep);
     }

@@ -13,9 +13,13 @@ use crate::sys::heap;
 const KEPT_BYTES: i32 = 1 << 20;
 /// Free bytes, beyond those that there were when some were last given back, of which it is worth it.
 const GROWTH_BYTES: usize = 1 << 20;
-/// Between two looks, and at least so many times what the last one took: it holds the arenas' locks.
+/// Between two looks, and at least so many times what the last one took, since it holds the arenas' locks; but no longer
+/// than this. Millions of blocks that have just been freed make one look long, and the next ones short.
 const REST: Duration = Duration::from_secs(1);
 const REST_FACTOR: u32 = 1000;
+const REST_MAX: Duration = Duration::from_secs(10);
+/// The same where somebody has asked for it: a tenth of the time, however often he does.
+const ASKED_FACTOR: u32 = 10;
 
 /// To be called before there are threads.
 pub(crate) fn begin() {
@@ -26,27 +30,38 @@ pub(crate) fn begin() {
 pub(crate) struct Heap {
     /// Free bytes that are not worth giving back: behind most of them is no memory any more.
     known_bytes: usize,
-    next: Instant,
+    /// When the last look began, and how long it took.
+    last: Option<(Instant, Duration)>,
+    /// MEMORY PURGE was run since.
+    asked: bool,
 }
 
 impl Heap {
     pub(crate) fn new() -> Self {
-        Self { known_bytes: 0, next: Instant::now() }
+        Self { known_bytes: 0, last: None, asked: false }
     }
-    /// Looks, if it is time, and gives back, if it is worth it.
-    pub(crate) fn look(&mut self) {
+    /// When it is time for the next look.
+    fn next(&self) -> Option<Instant> {
+        let (began, took) = self.last?;
+        let rest = if self.asked { took * ASKED_FACTOR } else { REST.max(took * REST_FACTOR).min(REST_MAX) };
+        Some(began + took.max(rest))
+    }
+    /// Looks, if it is time, and gives back, if it is worth it or asked for.
+    pub(crate) fn look(&mut self, asked: bool) {
+        self.asked |= asked;
         let began = Instant::now();
-        if began < self.next {
+        if self.next().is_some_and(|next| began < next) {
             return;
         }
         let free_bytes = heap::free_bytes();
         // What is taken from them has memory again, and is worth it when it is free the next time.
         self.known_bytes = self.known_bytes.min(free_bytes);
-        if free_bytes - self.known_bytes > GROWTH_BYTES {
+        if self.asked || free_bytes - self.known_bytes > GROWTH_BYTES {
             heap::give_back();
             self.known_bytes = heap::free_bytes();
         }
-        self.next = began + REST.max(began.elapsed() * REST_FACTOR);
+        self.last = Some((began, began.elapsed()));
+        self.asked = false;
     }
 }
 
@@ -72,20 +87,49 @@ mod tests {
             at % 16 == 0
         });
         assert!(grown_mib(before) > 60, "the allocator keeps them by itself: {} MiB", grown_mib(before));
-        heap.look();
+        heap.look(false);
         assert!(grown_mib(before) < 30, "{} MiB", grown_mib(before));
 
         assert!(heap.known_bytes > 60 << 20, "they are still free, and not worth a second time");
         drop(blocks);
+
+        // While it rests, whoever asks for it gets it.
+        let blocks: Vec<Vec<u8>> = (0..6 << 10).map(|_| vec![1; 16 << 10]).collect();
+        let between: Vec<Vec<u8>> = blocks
+            .into_iter()
+            .enumerate()
+            .filter_map(|(at, block)| (at % 16 == 0).then_some(block))
+            .collect();
+        heap.last = Some((Instant::now(), Duration::from_millis(1)));
+        heap.look(false);
+        assert!(grown_mib(before) > 60, "it rests: {} MiB", grown_mib(before));
+        while grown_mib(before) > 30 {
+            assert!(
+                heap.asked || heap.last.is_some_and(|(_, took)| took == Duration::from_millis(1)),
+                "it has looked"
+            );
+            heap.look(true);
+        }
+        drop(between);
     }
 
     #[test]
     fn it_rests_between_looks() {
         let mut heap = Heap::new();
-        heap.look();
-        let next = heap.next;
-        assert!(next > Instant::now(), "a look has its rest");
-        heap.look();
-        assert_eq!(heap.next, next, "and it is not looked before");
+        heap.look(false);
+        let last = heap.last;
+        heap.look(false);
+        assert_eq!(heap.last, last, "it is not looked before its time");
+        for (took_ms, asked, rest_ms) in [
+            (0, false, 1000),
+            (2, false, 2000),
+            (300, false, 10_000),
+            (300, true, 3000),
+            (20_000, false, 20_000),
+        ] {
+            let began = Instant::now();
+            (heap.last, heap.asked) = (Some((began, Duration::from_millis(took_ms))), asked);
+            assert_eq!(heap.next(), Some(began + Duration::from_millis(rest_ms)), "after {took_ms} ms");
+        }
     }
 }

@@ -46,7 +46,7 @@ use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::{
     ARRIVALS_PER_TICK_MAX, GIVEN_UP_PER_TICK_MAX, HTTP_UNSENT_BYTES_MAX, OWN_OUTPUT_BYTES_MAX,
-    PASSING_PER_TICK_MAX, RESUMED_PER_TICK_MAX, SWEEP_MS,
+    PASSING_PER_TICK_MAX, PLACES_PER_TICK_MAX, RESUMED_PER_TICK_MAX, SWEEP_MS,
 };
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::poll::{Poll, Ready, Waker, borrowed};
@@ -174,6 +174,7 @@ impl<'e> Worker<'e> {
         self.send_all();
         self.bury();
         self.take_down_leaving();
+        self.executor.leave_places(PLACES_PER_TICK_MAX);
         self.sweep();
         self.count_tick(began_cpu_ns);
         self.is_over = self.has_stopped();
@@ -212,6 +213,7 @@ impl<'e> Worker<'e> {
             || !self.io.dead.is_empty()
             || !self.io.leaving.is_empty()
             || !self.io.giving_up.is_empty()
+            || self.executor.has_places_to_leave()
             || self.sweep.is_under_way()
     }
     /// The time since the server began.

@@ -5,17 +5,27 @@
 //! Hand-over, timeout, CANCEL and KILL each try the claim; one compare-and-swap decides, the others see that they lost.
 //! Places of a claimed waiter are dropped when they are met; whoever ends a wait gives back the others by `leave`.
 //!
-//! A place has a number, by which it is given back, and a queue is sorted by it: thousands may wait for one key, and
-//! each of them comes, is found and goes in logarithmic time. Waiters are of kinds, by what they wait for: whoever has
-//! written passes over those that his value is not for without looking at each.
+//! Those who wait for one key stand in lines, by what they wait for: whoever has written finds those whom his value
+//! serves without a look at the others, however many they are. A list serves the first of one line, a sorted set the
+//! first of another. Readers of a stream stand in the order of the ids behind which they read, so that an entry finds
+//! those who have not got that far. Those who read with a group are served one after the other, as the group goes on:
+//! each group of a key has a line of its own, and what it is known to have read stands in an order too, so that an entry
+//! finds the groups that have not.
+//!
+//! All places of a shard are in one ordered map. Thousands may wait for one key, or one client for thousands of keys: a
+//! place comes, is found and goes in logarithmic time, and takes [`PLACE_BYTES`] beside the key's name.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::stream::StreamId;
+
 /// The most places in the queues of one shard; a command that would exceed it is refused.
 pub const WAITERS_PER_SHARD_MAX: usize = 1 << 20;
+/// What a place takes at most, with a key and a group that nobody else waits for, beside their names.
+pub const PLACE_BYTES: usize = 512;
 
 /// Who ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,22 +73,89 @@ pub struct Waiter {
     pub claim: Claim,
 }
 
-/// What a waiter waits for: below [`KINDS`].
-pub type Kind = u8;
-/// How many kinds there are.
-pub const KINDS: u8 = 8;
+/// One line of those who wait for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// They want an element of a list.
+    List,
+    /// A member of a sorted set.
+    SortedSet,
+    /// Entries of a stream behind an id.
+    Readers,
+    /// The same, of those who read other keys too.
+    WideReaders,
+    /// What a group of a stream has not read, and to hear of the group's end.
+    Group(&'a [u8]),
+}
 
-/// Those who wait for a key, by kind and number: the higher number has come later.
-type Queue = BTreeMap<(Kind, u64), Waiter>;
+/// Where somebody stands in a line: behind which id he reads ([`StreamId::MIN`] but for readers), and the number of his
+/// place; the higher number has come later.
+pub type Spot = (StreamId, u64);
+
+/// The place where a line stands in the order of all lines of the shard.
+type LineId = u64;
+/// Lines of a key that are there by themselves: all but those of groups.
+const OWN_LINES: u64 = 4;
+
+/// Those who wait for a key.
+#[derive(Debug)]
+struct Queue {
+    /// The first of its own lines.
+    first: LineId,
+    places: u32,
+    /// Those of them that are in lines of groups.
+    with_group: u32,
+}
+
+/// The line of a group.
+#[derive(Debug)]
+struct GroupLine {
+    id: LineId,
+    places: u32,
+    /// It is known to have read up to here.
+    read: StreamId,
+}
 
 /// One shard's queues.
 #[derive(Debug, Default)]
 pub struct Waiters {
     /// By database.
     queues: BTreeMap<u8, HashMap<Box<[u8]>, Queue>>,
-    places: usize,
+    places: BTreeMap<(LineId, Spot), Waiter>,
+    /// By the key's first line and the group's name, as [`group_name`] puts them together.
+    groups: HashMap<Arc<[u8]>, GroupLine>,
+    /// The same, in the order of keys and of what the groups are known to have read.
+    by_read: BTreeMap<(LineId, StreamId, LineId), Arc<[u8]>>,
+    figures: Figures,
     /// The number of the next place.
     next: u64,
+    next_line: LineId,
+}
+
+/// How many keys are waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// By anybody.
+    pub keys: usize,
+    /// By those who also hear of their end.
+    pub keys_heard_of_end: usize,
+}
+
+/// How a group is called among those of all keys.
+fn group_name(key: LineId, name: &[u8]) -> Vec<u8> {
+    [&key.to_be_bytes(), name].concat()
+}
+
+impl Queue {
+    fn line(&self, groups: &HashMap<Arc<[u8]>, GroupLine>, line: Line<'_>) -> Option<LineId> {
+        match line {
+            Line::List => Some(self.first),
+            Line::SortedSet => Some(self.first + 1),
+            Line::Readers => Some(self.first + 2),
+            Line::WideReaders => Some(self.first + 3),
+            Line::Group(name) => groups.get(&*group_name(self.first, name)).map(|group| group.id),
+        }
+    }
 }
 
 impl Waiters {
@@ -86,17 +163,49 @@ impl Waiters {
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places == 0
+        self.places.is_empty()
     }
-    /// Puts a waiter at the end of a key's queue, and gives the number of its place. Nothing when the shard is full.
+    /// How many keys are waited for.
     #[must_use]
-    pub fn join(&mut self, db: u8, key: &[u8], kind: Kind, waiter: Waiter) -> Option<u64> {
-        if self.places >= WAITERS_PER_SHARD_MAX {
+    pub const fn figures(&self) -> Figures {
+        self.figures
+    }
+    /// Puts a waiter into a line of a key, behind an id if it reads, and gives the number of its place. Nothing when the
+    /// shard is full.
+    #[must_use]
+    pub fn join(
+        &mut self,
+        (db, key): (u8, &[u8]),
+        (line, after): (Line<'_>, StreamId),
+        waiter: Waiter,
+    ) -> Option<u64> {
+        if self.places.len() >= WAITERS_PER_SHARD_MAX {
             return None;
         }
+        let queues = self.queues.entry(db).or_default();
+        if !queues.contains_key(key) {
+            queues.insert(key.into(), Queue { first: self.next_line, places: 0, with_group: 0 });
+            self.next_line += OWN_LINES;
+            self.figures.keys += 1;
+        }
+        let queue = queues.get_mut(key)?;
+        queue.places += 1;
+        if let Line::Group(name) = line {
+            self.figures.keys_heard_of_end += usize::from(queue.with_group == 0);
+            queue.with_group += 1;
+            let name: Arc<[u8]> = group_name(queue.first, name).into();
+            let group = self.groups.entry(Arc::clone(&name)).or_insert_with(|| {
+                let id = self.next_line;
+                self.next_line += 1;
+                self.by_read.insert((queue.first, StreamId::MIN, id), name);
+                GroupLine { id, places: 0, read: StreamId::MIN }
+            });
+            group.places += 1;
+        }
+        let id = queue.line(&self.groups, line)?;
         let number = self.next;
-        (self.places, self.next) = (self.places + 1, number + 1);
-        self.queues.entry(db).or_default().entry(key.into()).or_default().insert((kind, number), waiter);
+        self.next += 1;
+        self.places.insert((id, (after, number)), waiter);
         Some(number)
     }
     /// The number that the next place gets: whoever comes later has it or a higher one.
@@ -104,47 +213,76 @@ impl Waiters {
     pub const fn end(&self) -> u64 {
         self.next
     }
-    /// The first waiter on a key that nobody has claimed yet, of those whose number is in the range and whose kind is
-    /// in the set, with its number. Drops claimed places that it meets.
+    /// The first waiter in a line of a key, within these spots, whom nobody has claimed yet, and where he stands. Drops
+    /// claimed places that it meets.
     #[must_use]
-    pub fn first(&mut self, db: u8, key: &[u8], kinds: u8, numbers: Range<u64>) -> Option<(u64, Waiter)> {
-        if self.is_empty() {
+    pub fn first(
+        &mut self,
+        (db, key): (u8, &[u8]),
+        line: Line<'_>,
+        spots: Range<Spot>,
+    ) -> Option<(Spot, Waiter)> {
+        if self.is_empty() || spots.start >= spots.end {
             return None;
         }
-        let queues = self.queues.get_mut(&db)?;
-        let queue = queues.get_mut(key)?;
-        let first = loop {
-            let first = (0..KINDS).filter(|kind| kinds & 1 << kind != 0).filter_map(|kind| {
-                let (place, waiter) = queue.range((kind, numbers.start)..(kind, numbers.end)).next()?;
-                Some((*place, waiter))
-            });
-            let Some((place, waiter)) = first.min_by_key(|((_, number), _)| *number) else { break None };
+        let id = self.queues.get(&db)?.get(key)?.line(&self.groups, line)?;
+        loop {
+            let (&(_, spot), waiter) = self.places.range((id, spots.start)..(id, spots.end)).next()?;
             if waiter.claim.outcome().is_none() {
-                break Some((place.1, waiter.clone()));
+                return Some((spot, waiter.clone()));
             }
-            queue.remove(&place);
-            self.places -= 1;
-        };
-        if queue.is_empty() {
-            self.forget(db, key);
-        }
-        first
-    }
-    /// Gives a place in a key's queue back, if it is still there.
-    pub fn leave(&mut self, db: u8, key: &[u8], (kind, number): (Kind, u64)) {
-        let Some(queue) = self.queues.get_mut(&db).and_then(|queues| queues.get_mut(key)) else { return };
-        self.places -= usize::from(queue.remove(&(kind, number)).is_some());
-        if queue.is_empty() {
-            self.forget(db, key);
+            self.leave((db, key), line, spot);
         }
     }
-    /// Nobody waits for a key any more.
-    fn forget(&mut self, db: u8, key: &[u8]) {
-        if let Some(queues) = self.queues.get_mut(&db) {
+    /// Gives a place in a line of a key back, if it is still there.
+    pub fn leave(&mut self, (db, key): (u8, &[u8]), line: Line<'_>, spot: Spot) {
+        let Some(queues) = self.queues.get_mut(&db) else { return };
+        let Some(queue) = queues.get_mut(key) else { return };
+        let Some(id) = queue.line(&self.groups, line) else { return };
+        if self.places.remove(&(id, spot)).is_none() {
+            return;
+        }
+        queue.places -= 1;
+        if let Line::Group(name) = line {
+            queue.with_group -= 1;
+            self.figures.keys_heard_of_end -= usize::from(queue.with_group == 0);
+            let name = group_name(queue.first, name);
+            if let Some(group) = self.groups.get_mut(&*name) {
+                group.places -= 1;
+                if group.places == 0 {
+                    self.by_read.remove(&(queue.first, group.read, group.id));
+                    self.groups.remove(&*name);
+                }
+            }
+        }
+        if queue.places == 0 {
             queues.remove(key);
+            self.figures.keys -= 1;
         }
-        if self.places == 0 {
-            self.queues.clear();
+        if self.places.is_empty() {
+            // With the memory that they keep for others.
+            *self = Self { next: self.next, next_line: self.next_line, ..Self::default() };
+        }
+    }
+    /// The groups with which a key is waited for: all, or those that are not known to have read up to an id.
+    #[must_use]
+    pub fn groups(&self, (db, key): (u8, &[u8]), up_to: Option<StreamId>) -> Vec<Box<[u8]>> {
+        let Some(queue) = self.queues.get(&db).and_then(|queues| queues.get(key)) else { return Vec::new() };
+        let start = (queue.first, StreamId::MIN, 0);
+        let end = up_to.map_or((queue.first + 1, StreamId::MIN, 0), |id| (queue.first, id, 0));
+        self.by_read.range(start..end).map(|(_, name)| name[size_of::<LineId>()..].into()).collect()
+    }
+    /// A group has read up to an id: nobody who waits with it has use for anything up to there.
+    pub fn has_read(&mut self, (db, key): (u8, &[u8]), name: &[u8], id: StreamId) {
+        let Some(queue) = self.queues.get(&db).and_then(|queues| queues.get(key)) else { return };
+        let Some((name, group)) = self.groups.get_key_value(&*group_name(queue.first, name)) else { return };
+        let (name, before, line) = (Arc::clone(name), group.read, group.id);
+        if before != id {
+            self.by_read.remove(&(queue.first, before, line));
+            self.by_read.insert((queue.first, id, line), Arc::clone(&name));
+            if let Some(group) = self.groups.get_mut(&name) {
+                group.read = id;
+            }
         }
     }
     /// The keys of a database on which anyone waits: after SWAPDB they may have got values.
@@ -158,8 +296,26 @@ impl Waiters {
 mod tests {
     use super::*;
 
+    const K: (u8, &[u8]) = (0, b"k");
+    const LIST: (Line<'static>, StreamId) = (Line::List, StreamId::MIN);
+
     fn waiter(token: u64) -> Waiter {
         Waiter { token, claim: Claim::default() }
+    }
+    fn id(ms: u64) -> StreamId {
+        StreamId::new(ms, 0)
+    }
+    /// Who stands in a line of `k`, in its order.
+    fn line(waiters: &mut Waiters, line: Line<'_>, spots: Range<Spot>) -> Vec<u64> {
+        let (mut tokens, mut from) = (Vec::new(), spots.start);
+        while let Some(((after, number), waiter)) = waiters.first(K, line, from..spots.end) {
+            tokens.push(waiter.token);
+            from = (after, number + 1);
+        }
+        tokens
+    }
+    fn all(waiters: &Waiters) -> Range<Spot> {
+        (StreamId::MIN, 0)..(StreamId::MAX, waiters.end())
     }
 
     #[test]
@@ -167,45 +323,89 @@ mod tests {
         let mut waiters = Waiters::default();
         let (one, two, other) = (waiter(1), waiter(2), waiter(3));
         let numbers =
-            [&other, &one, &two].map(|each| waiters.join(0, b"k", 0, each.clone()).expect("there is room"));
-        let waiting = |waiters: &mut Waiters, db| {
-            let (mut tokens, mut from) = (Vec::new(), 0);
-            while let Some((number, waiter)) = waiters.first(db, b"k", 1, from..waiters.end()) {
-                tokens.push(waiter.token);
-                from = number + 1;
-            }
-            tokens
-        };
-        assert!(waiting(&mut waiters, 1).is_empty());
-        assert_eq!(waiting(&mut waiters, 0), [3, 1, 2]);
+            [&other, &one, &two].map(|each| waiters.join(K, LIST, each.clone()).expect("there is room"));
+        let spots = all(&waiters);
+        let waiting = |waiters: &mut Waiters| line(waiters, Line::List, spots.clone());
+        assert!(waiters.first((1, b"k"), Line::List, spots.clone()).is_none());
+        assert_eq!(waiting(&mut waiters), [3, 1, 2]);
         assert!(one.claim.take(Outcome::TimedOut));
         assert!(!one.claim.take(Outcome::HandOver));
         assert_eq!(one.claim.outcome(), Some(Outcome::TimedOut));
-        assert_eq!(waiting(&mut waiters, 0), [3, 2], "in order, without the claimed one");
-        assert_eq!(waiters.places, 2, "whose place is gone");
+        assert_eq!(waiting(&mut waiters), [3, 2], "in order, without the claimed one");
+        assert_eq!(waiters.places.len(), 2, "whose place is gone");
         for number in [numbers[1], numbers[2], numbers[2]] {
-            waiters.leave(0, b"k", (0, number));
+            waiters.leave(K, Line::List, (StreamId::MIN, number));
         }
-        assert_eq!(waiting(&mut waiters, 0), [3]);
+        assert_eq!(waiting(&mut waiters), [3]);
         assert_eq!(waiters.keys(0).len(), 1);
-        waiters.leave(0, b"k", (0, numbers[0]));
+        waiters.leave(K, Line::List, (StreamId::MIN, numbers[0]));
         assert!(waiters.is_empty() && waiters.keys(0).is_empty() && waiters.queues.is_empty());
+        assert_eq!(waiters.figures(), Figures::default());
     }
 
     #[test]
-    fn kinds_are_passed_over_and_keep_the_order_in_which_they_came() {
+    fn each_line_of_a_key_has_its_order() {
         let mut waiters = Waiters::default();
-        for (token, kind) in (0..).zip([1, 0, 2, 1, 0]) {
-            assert_eq!(waiters.join(0, b"k", kind, waiter(token)), Some(token));
+        let lines = [Line::SortedSet, Line::List, Line::Group(b"g"), Line::SortedSet, Line::Group(b"h")];
+        for (token, of) in (0..).zip(lines) {
+            assert_eq!(waiters.join(K, (of, StreamId::MIN), waiter(token)), Some(token));
         }
-        let mut first =
-            |kinds, numbers| waiters.first(0, b"k", kinds, numbers).map(|(_, waiter)| waiter.token);
-        assert_eq!(first(0b001, 0..5), Some(1));
-        assert_eq!(first(0b011, 0..5), Some(0));
-        assert_eq!(first(0b011, 1..5), Some(1));
-        assert_eq!(first(0b110, 1..5), Some(2));
-        assert_eq!(first(0b010, 1..3), None, "who comes later is not in the range");
-        assert_eq!(first(0b1000, 0..5), None);
+        for (of, tokens) in [
+            (Line::List, &[1][..]),
+            (Line::SortedSet, &[0, 3]),
+            (Line::Group(b"g"), &[2]),
+            (Line::Group(b"h"), &[4]),
+            (Line::Group(b"i"), &[]),
+            (Line::Readers, &[]),
+        ] {
+            let spots = all(&waiters);
+            assert_eq!(line(&mut waiters, of, spots), tokens, "{of:?}");
+        }
+        let before = (StreamId::MIN, 0)..(StreamId::MIN, 3);
+        assert_eq!(line(&mut waiters, Line::SortedSet, before), [0], "who comes later is not in the range");
+    }
+
+    #[test]
+    fn readers_stand_in_the_order_of_what_they_wait_for() {
+        let mut waiters = Waiters::default();
+        for (token, after) in [(1, 7), (2, 5), (3, 9), (4, 5)] {
+            assert!(waiters.join(K, (Line::Readers, id(after)), waiter(token)).is_some());
+        }
+        let below =
+            |waiters: &mut Waiters, last| line(waiters, Line::Readers, (StreamId::MIN, 0)..(id(last), 0));
+        assert_eq!(below(&mut waiters, 5), [] as [u64; 0]);
+        assert_eq!(below(&mut waiters, 7), [2, 4]);
+        assert_eq!(below(&mut waiters, 8), [2, 4, 1]);
+        waiters.leave(K, Line::Readers, (id(5), 1));
+        assert_eq!(below(&mut waiters, 100), [4, 1, 3]);
+    }
+
+    #[test]
+    fn groups_are_found_by_what_they_have_read_and_gone_with_their_last() {
+        let mut waiters = Waiters::default();
+        let names =
+            |waiters: &Waiters, up_to: Option<u64>| -> Vec<u8> { waiters.groups(K, up_to.map(id)).concat() };
+        for (token, group) in [(1, b"g"), (2, b"h"), (3, b"g")] {
+            assert!(waiters.join(K, (Line::Group(group), StreamId::MIN), waiter(token)).is_some());
+        }
+        // A key of the same shard, with a group of the same name.
+        assert!(waiters.join((0, b"l"), (Line::Group(b"g"), StreamId::MIN), waiter(4)).is_some());
+        assert_eq!(waiters.figures(), Figures { keys: 2, keys_heard_of_end: 2 });
+        assert_eq!(names(&waiters, Some(1)), b"gh");
+        waiters.has_read(K, b"g", id(5));
+        waiters.has_read(K, b"nobody", id(5));
+        assert_eq!(names(&waiters, Some(5)), b"h");
+        assert_eq!(names(&waiters, Some(6)), b"hg");
+        assert_eq!(names(&waiters, None), b"hg");
+        waiters.leave(K, Line::Group(b"g"), (StreamId::MIN, 0));
+        assert_eq!(names(&waiters, None), b"hg", "another waits with it");
+        waiters.leave(K, Line::Group(b"g"), (StreamId::MIN, 2));
+        assert_eq!(names(&waiters, None), b"h");
+        assert_eq!(waiters.groups((0, b"l"), None).concat(), b"g");
+        waiters.leave((0, b"l"), Line::Group(b"g"), (StreamId::MIN, 3));
+        waiters.leave(K, Line::Group(b"h"), (StreamId::MIN, 1));
+        assert!(waiters.is_empty() && waiters.groups.is_empty() && waiters.by_read.is_empty());
+        assert_eq!(waiters.figures(), Figures::default());
     }
 
     #[test]
@@ -227,10 +427,10 @@ mod tests {
         let mut waiters = Waiters::default();
         let one = waiter(1);
         for number in 0..WAITERS_PER_SHARD_MAX as u64 {
-            assert_eq!(waiters.join(0, b"k", 0, one.clone()), Some(number));
+            assert_eq!(waiters.join(K, LIST, one.clone()), Some(number));
         }
-        assert_eq!(waiters.join(0, b"k", 0, one.clone()), None);
-        waiters.leave(0, b"k", (0, 7));
-        assert!(waiters.join(0, b"k", 0, one).is_some());
+        assert_eq!(waiters.join(K, LIST, one.clone()), None);
+        waiters.leave(K, Line::List, (StreamId::MIN, 7));
+        assert!(waiters.join(K, LIST, one).is_some());
     }
 }

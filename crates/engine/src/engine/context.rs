@@ -2,6 +2,7 @@
 //! after the locks. Does not own: taking the locks (`crate::executor`), what commands do.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 use weft_protocol::table::{CommandSpec, policy};
 use weft_store::effect::TapeMark;
@@ -21,7 +22,7 @@ use crate::pubsub::PendingMessage;
 use crate::reply::Captured;
 use crate::script::space::Space;
 use crate::session::{Session, client_flag};
-use crate::waits::Ready;
+use crate::waits::{Blocked, Ready};
 use crate::{special, trigger};
 
 /// What a worker keeps from command to command: buffers and dice.
@@ -33,6 +34,8 @@ pub struct Local {
     pub garbage: Vec<Garbage>,
     /// Keys that others wait for, in the order of their writes.
     pub(crate) ready: VecDeque<Ready>,
+    /// Waits that are over, and how many of their places have been given back.
+    pub(crate) leaving: VecDeque<(Arc<Blocked>, usize)>,
     /// What the store tells of changes.
     pub effects: Effects,
     /// Messages to be published when what may be taken back stays.
@@ -72,6 +75,7 @@ impl Local {
         Self {
             rng: XorShift::new(seed),
             garbage: Vec::new(),
+            leaving: VecDeque::new(),
             ready: VecDeque::new(),
             effects: Effects::default(),
             messages: Vec::new(),

@@ -8,7 +8,7 @@ pub(crate) mod plan;
 
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use weft_protocol::table::CommandId;
 use weft_store::{Clock, Keyspace};
 
@@ -71,6 +71,10 @@ pub struct Engine {
     pub pubsub: PubSub,
     /// Blocked requests.
     pub waits: Waits,
+    /// MEMORY PURGE asks for what the allocator keeps; whoever gives it back takes this.
+    pub purge: AtomicBool,
+    /// What the clients of all connections hold (`crate::held`).
+    pub held_bytes: Arc<AtomicUsize>,
     /// Counters.
     pub stats: Stats,
     /// The slow log and its likes.
@@ -190,6 +194,8 @@ impl Engine {
             clients: Clients::default(),
             pubsub: PubSub::default(),
             waits: Waits::default(),
+            purge: AtomicBool::new(false),
+            held_bytes: Arc::default(),
             pause: Pause::default(),
             safe: Safe::default(),
             durable: Durable::default(),
@@ -279,6 +285,7 @@ impl Engine {
         connection: Arc<ConnectionInfo>,
         from: Option<&Session>,
     ) -> Session {
+        connection.held_together.get_or_init(|| Arc::clone(&self.held_bytes));
         // Before the user is looked up: a change in between is seen by the first request.
         let epoch = self.acl.epoch();
         let user = from.map_or_else(|| self.acl.default_user(), |from| Arc::clone(&from.user));

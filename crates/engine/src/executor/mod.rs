@@ -243,15 +243,28 @@ impl<'e> Executor<'e> {
             return false;
         }
         let batch = self.worker.enter();
-        let ended = blocking::end_own(self.core.engine, &batch, session, output, end);
+        let ended = blocking::end_own((self.core.engine, &mut self.core.local), &batch, session, output, end);
         session.look();
         ended
     }
     /// The reply of the session's blocked request, written by somebody else, has come.
     pub fn served(&mut self, session: &mut Session) {
         let batch = self.worker.enter();
-        blocking::served(self.core.engine, &batch, session);
+        blocking::served(self.core.engine, &mut self.core.local, &batch, session);
         session.look();
+    }
+
+    /// Gives back so many of the places in queues that waits with many keys have left.
+    pub fn leave_places(&mut self, count: usize) {
+        if self.has_places_to_leave() {
+            let batch = self.worker.enter();
+            blocking::leave_some(self.core.engine, &mut self.core.local, &batch, count);
+        }
+    }
+    /// Whether there are some, and they can be had: keys may be locked for as long as a script runs.
+    #[must_use]
+    pub fn has_places_to_leave(&self) -> bool {
+        !self.core.local.leaving.is_empty() && !self.core.engine.is_busy()
     }
 
     /// A client is gone: everything that it holds is given back.
@@ -261,7 +274,8 @@ impl<'e> Executor<'e> {
         if session.holds_keys() {
             let batch = self.worker.enter();
             let mut output = Output::default();
-            blocking::end_own(self.core.engine, &batch, &mut session, &mut output, End::Gone);
+            let core = &mut self.core;
+            blocking::end_own((core.engine, &mut core.local), &batch, &mut session, &mut output, End::Gone);
             self.core.release(&batch, &mut session);
         } else {
             self.core.release_names(&mut session);

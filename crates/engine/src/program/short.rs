@@ -18,6 +18,7 @@ use super::value::Value;
 use crate::context::Hold;
 use crate::error::{Error, ErrorCode};
 use crate::inner::Inner;
+use crate::waits::News;
 
 /// What runs in a shorter form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +210,7 @@ impl Inner<'_, '_, '_> {
         if is_awaited {
             let context = self.context();
             // Neither adds to a stream.
-            context.ready(context.session.db, key, || false);
+            context.ready(context.session.db, key, || News::Other);
         }
     }
     /// Whether the key's shard is held.

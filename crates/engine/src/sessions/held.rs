@@ -10,6 +10,10 @@ use crate::session::ConnectionInfo;
 /// Bytes that all clients of one connection hold at most: without a limit one of them could fill the memory with names
 /// of channels, beside `maxmemory`.
 const HELD_BYTES_MAX: usize = 256 << 20;
+/// Bytes that those of all connections hold, above which only a connection that holds no more than its share may hold
+/// more: who opens many cannot fill the memory, and keeps nobody from what few names take.
+const HELD_TOGETHER_BYTES_MAX: usize = 1 << 30;
+const HELD_SHARE_BYTES: usize = 64 << 10;
 /// What a name takes beside its bytes, about.
 const NAME_BYTES: usize = 64;
 
@@ -21,11 +25,18 @@ pub(crate) const fn of_name(name: &[u8]) -> usize {
 impl ConnectionInfo {
     /// Whether its clients may hold so much more.
     pub(crate) fn check_room(&self, bytes: usize) -> Result<(), Error> {
-        if self.held_bytes.load(Relaxed).saturating_add(bytes) <= HELD_BYTES_MAX {
-            return Ok(());
-        }
+        let own = self.held_bytes.load(Relaxed).saturating_add(bytes);
+        let together =
+            self.held_together.get().map_or(0, |together| together.load(Relaxed)).saturating_add(bytes);
+        let (whose, limit) = match () {
+            () if own > HELD_BYTES_MAX => ("of this connection", HELD_BYTES_MAX),
+            () if together > HELD_TOGETHER_BYTES_MAX && own > HELD_SHARE_BYTES => {
+                ("of all connections", HELD_TOGETHER_BYTES_MAX)
+            }
+            () => return Ok(()),
+        };
         let text = format!(
-            "all that the clients of this connection watch, listen to and wait for takes more than {HELD_BYTES_MAX} bytes"
+            "all that the clients {whose} watch, listen to and wait for takes more than {limit} bytes"
         );
         Err(Error::new(ErrorCode::Limit, text))
     }
@@ -47,13 +58,20 @@ impl Held {
     }
     /// So much more.
     pub(crate) fn add(&mut self, connection: &Arc<ConnectionInfo>, bytes: usize) {
-        self.connection.get_or_insert_with(|| Arc::clone(connection)).held_bytes.fetch_add(bytes, Relaxed);
+        let connection = self.connection.get_or_insert_with(|| Arc::clone(connection));
+        connection.held_bytes.fetch_add(bytes, Relaxed);
+        if let Some(together) = connection.held_together.get() {
+            together.fetch_add(bytes, Relaxed);
+        }
         self.bytes += bytes;
     }
     /// So much less.
     pub(crate) fn remove(&mut self, bytes: usize) {
         if let Some(connection) = &self.connection {
             connection.held_bytes.fetch_sub(bytes, Relaxed);
+            if let Some(together) = connection.held_together.get() {
+                together.fetch_sub(bytes, Relaxed);
+            }
             self.bytes -= bytes;
         }
     }

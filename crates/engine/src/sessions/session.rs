@@ -6,8 +6,8 @@
 
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use crate::acl::{LogPlace, User};
 use crate::asked::Asked;
@@ -100,6 +100,8 @@ pub struct ConnectionInfo {
     pub queued_bytes: AtomicU64,
     /// Bytes of what all its clients hold (`crate::held`).
     pub held_bytes: AtomicUsize,
+    /// The same of all connections, once a client of it is known.
+    pub held_together: OnceLock<Arc<AtomicUsize>>,
     /// What both sides can do over RESPB: bits of [`crate::respb::CAPS`], as HELLO agreed on them.
     pub caps: AtomicU64,
 }

@@ -3,12 +3,12 @@
 //! claim (`weft_store::waiters`).
 
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use weft_protocol::table::{CommandSpec, policy};
-use weft_store::waiters::Kind;
-use weft_store::{Claim, ValueRef};
+use weft_store::waiters::{Figures, Line, Spot};
+use weft_store::{Claim, StreamId};
 
 use crate::args::OwnedArgs;
 use crate::held::Held;
@@ -91,8 +91,12 @@ pub struct Blocked {
     pub(crate) db: u8,
     /// What it waits for.
     pub(crate) kind: Kind,
-    /// The keys in whose queues it stands, and the number of its place in each.
-    pub(crate) keys: Vec<(Box<[u8]>, u64)>,
+    /// The numbers of its places in the queues of its keys, which are as many arguments in a row.
+    pub(crate) places: Box<[u64]>,
+    /// Where these begin.
+    pub(crate) keys_at: usize,
+    /// Behind which id it reads each of them: for readers alone.
+    pub(crate) after: Box<[StreamId]>,
     /// The shards of all keys that it names, each once.
     pub(crate) shards: Box<[u32]>,
     /// Whether its time will be up some day.
@@ -114,85 +118,131 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const REFUSED: u8 = 2;
 
 /// Kinds of waits, by what of a key they have use for: a list is of none to BZPOPMIN, and BLPOP goes on waiting when
-/// its key becomes a string; XREAD asks for what has come.
-const FOR_LIST: Kind = 0;
-const FOR_SORTED_SET: Kind = 1;
-const FOR_STREAM: Kind = 2;
-/// XREADGROUP must hear of any change, since its group may be gone.
-const FOR_ANY: Kind = 3;
-
-/// What waits for a request of this command.
-pub(crate) fn kind_of(spec: &CommandSpec) -> Kind {
-    match spec.group {
-        "list" => FOR_LIST,
-        "sorted-set" => FOR_SORTED_SET,
-        "stream" if spec.policy & policy::HEARS_OF_END == 0 => FOR_STREAM,
-        _ => FOR_ANY,
-    }
+/// its key becomes a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    List,
+    SortedSet,
+    /// XREAD asks for what has come.
+    Reader,
+    /// XREADGROUP must also hear that its group is gone.
+    WithGroup,
 }
+/// Where the name of the group stands in the form of XREADGROUP that waits.
+pub(crate) const GROUP_AT: usize = 2;
 
-/// The kinds to which what a key holds now is of use, as a set of bits.
-pub(crate) fn kinds_for(value: Option<&ValueRef<'_>>, arrived: bool) -> u8 {
-    let for_this = match value.map(ValueRef::type_name) {
-        Some("list") => 1 << FOR_LIST,
-        Some("zset") => 1 << FOR_SORTED_SET,
-        Some("stream") if arrived => 1 << FOR_STREAM,
-        _ => 0,
-    };
-    for_this | 1 << FOR_ANY
+impl Kind {
+    /// What a request of this command waits for.
+    pub(crate) fn of(spec: &CommandSpec) -> Self {
+        match spec.group {
+            "list" => Self::List,
+            "sorted-set" => Self::SortedSet,
+            _ if spec.policy & policy::HEARS_OF_END == 0 => Self::Reader,
+            _ => Self::WithGroup,
+        }
+    }
 }
 
 impl Blocked {
-    /// Whether it must hear of it when its key goes away: the group that it reads with has gone too.
-    pub(crate) fn hears_of_end(&self) -> bool {
-        self.args.args().spec.policy & policy::HEARS_OF_END != 0
+    /// The name of one of the keys that it waits for.
+    pub(crate) fn key(&self, index: usize) -> &[u8] {
+        self.args.args().bytes(self.keys_at + index)
+    }
+    /// The line in which it stands at each of its keys.
+    pub(crate) fn line(&self) -> Line<'_> {
+        match self.kind {
+            Kind::List => Line::List,
+            Kind::SortedSet => Line::SortedSet,
+            Kind::Reader if self.after.len() > 1 => Line::WideReaders,
+            Kind::Reader => Line::Readers,
+            Kind::WithGroup => Line::Group(self.args.args().bytes(GROUP_AT)),
+        }
+    }
+    /// Where in the line of one of its keys.
+    pub(crate) fn spot(&self, index: usize) -> Spot {
+        (self.after.get(index).copied().unwrap_or(StreamId::MIN), self.places[index])
     }
 }
 
-/// All blocked requests, by the id of their client.
+/// All blocked requests, by the id of their client, and what INFO tells of them.
 #[derive(Debug)]
-pub struct Waits([Mutex<HashMap<u64, Arc<Blocked>>>; PARTS]);
+pub struct Waits {
+    parts: [Mutex<HashMap<u64, Arc<Blocked>>>; PARTS],
+    count: AtomicUsize,
+    with_end: AtomicUsize,
+    keys: AtomicUsize,
+    keys_heard_of_end: AtomicUsize,
+}
 
 impl Default for Waits {
     fn default() -> Self {
-        Self(std::array::from_fn(|_| Mutex::default()))
+        Self {
+            parts: std::array::from_fn(|_| Mutex::default()),
+            count: AtomicUsize::default(),
+            with_end: AtomicUsize::default(),
+            keys: AtomicUsize::default(),
+            keys_heard_of_end: AtomicUsize::default(),
+        }
     }
 }
 
 impl Waits {
-    pub(crate) fn part(&self, client: u64) -> &Mutex<HashMap<u64, Arc<Blocked>>> {
-        &self.0[client as usize % PARTS]
+    fn part(&self, client: u64) -> &Mutex<HashMap<u64, Arc<Blocked>>> {
+        &self.parts[client as usize % PARTS]
     }
     pub(crate) fn get(&self, client: u64) -> Option<Arc<Blocked>> {
         self.part(client).lock().get(&client).cloned()
     }
+    /// A request of this client waits.
+    pub(crate) fn insert(&self, client: u64, blocked: Arc<Blocked>) {
+        self.count.fetch_add(1, Relaxed);
+        self.with_end.fetch_add(usize::from(blocked.ends), Relaxed);
+        let before = self.part(client).lock().insert(client, blocked);
+        self.went(before);
+    }
+    /// It waits no more, if it still did.
+    pub(crate) fn remove(&self, client: u64) {
+        let before = self.part(client).lock().remove(&client);
+        self.went(before);
+    }
+    fn went(&self, blocked: Option<Arc<Blocked>>) {
+        if let Some(blocked) = blocked {
+            self.count.fetch_sub(1, Relaxed);
+            self.with_end.fetch_sub(usize::from(blocked.ends), Relaxed);
+        }
+    }
+    /// A shard's queues have changed.
+    pub(crate) fn changed(&self, before: Figures, now: Figures) {
+        let count = |figure: &AtomicUsize, before: usize, now: usize| {
+            if now != before {
+                figure.fetch_add(now.wrapping_sub(before), Relaxed);
+            }
+        };
+        count(&self.keys, before.keys, now.keys);
+        count(&self.keys_heard_of_end, before.keys_heard_of_end, now.keys_heard_of_end);
+    }
     /// How many requests are blocked.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.iter().map(|part| part.lock().len()).sum()
+        self.count.load(Relaxed)
     }
     /// Whether none is.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// What INFO tells of them: a walk over all, that copies the names of their keys.
+    /// How many keys are waited for.
+    #[must_use]
+    pub fn key_count(&self) -> usize {
+        self.keys.load(Relaxed)
+    }
+    /// What INFO tells of them: counted as it changes, since there may be millions.
     pub(crate) fn figures(&self) -> WaitFigures {
-        let (mut keys, mut hear_of_end) = (HashSet::new(), HashSet::new());
-        let mut figures = WaitFigures::default();
-        for part in &self.0 {
-            for blocked in part.lock().values() {
-                figures.with_end += usize::from(blocked.ends);
-                for (key, _) in &blocked.keys {
-                    keys.insert((blocked.db, key.clone()));
-                    if blocked.hears_of_end() {
-                        hear_of_end.insert((blocked.db, key.clone()));
-                    }
-                }
-            }
+        WaitFigures {
+            with_end: self.with_end.load(Relaxed),
+            keys: self.key_count(),
+            keys_heard_of_end: self.keys_heard_of_end.load(Relaxed),
         }
-        (figures.keys, figures.keys_heard_of_end) = (keys.len(), hear_of_end.len());
-        figures
     }
 }
 
@@ -212,7 +262,24 @@ pub(crate) struct WaitFigures {
 pub struct Ready {
     pub(crate) db: u8,
     pub(crate) key: Box<[u8]>,
-    /// What stands there now came with this write, or was added to. Only readers of streams ask, who hear of another
-    /// type at one of their keys when something has come to another: where there is no stream it says nothing.
-    pub(crate) arrived: bool,
+    pub(crate) news: News,
+}
+
+/// What of a key that was written to is new to those who wait for it, if it holds a stream. Only readers of streams
+/// ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// What stands there now came with this write, and with it all groups.
+    Came,
+    /// Something that brings no stream: whoever reads with a group hears that it is gone, and XREAD hears nothing, also
+    /// of another type, until something comes to another of its keys.
+    Other,
+    /// An entry was added: it is for those who have not read so far.
+    Entry,
+    /// A group was made or set to another place.
+    Group(Box<[u8]>),
+    /// A group was destroyed, which readers are woken by.
+    GroupGone(Box<[u8]>),
+    /// Nothing that anybody waits for.
+    Nothing,
 }

@@ -90,7 +90,7 @@ fn migrate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     let io_error = || Error::with_prefix("IOERR", "error or timeout connecting to the client");
     let port = args.int(2).ok().and_then(|port| u16::try_from(port).ok()).ok_or_else(io_error)?;
     let host = String::from_utf8(args.bytes(1).to_vec()).map_err(|_| io_error())?;
-    context.block(&[], (0, Empty::Null), args.to_owned_args())?;
+    context.block(args.to_owned_args(), (0..0, &[]), (0, Empty::Null))?;
     let Some(wait) = context.session.wait.as_ref().map(|wait| wait.shared()) else { return Ok(()) };
     let cargo = Box::new(Cargo {
         host,

@@ -109,5 +109,5 @@ fn move_one(
         return Ok(());
     }
     // It waits for the source only; the answer of a wait in vain is that of BLPOP.
-    context.block(&[from.bytes()], (timeout_ms, Empty::NullArray), args.to_owned_args())
+    context.block(args.to_owned_args(), (1..2, &[]), (timeout_ms, Empty::NullArray))
 }

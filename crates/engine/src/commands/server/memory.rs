@@ -5,6 +5,7 @@
 //! | shards of the named keys | MEMORY USAGE |
 //! | none | the others |
 
+use std::sync::atomic::Ordering::Relaxed;
 use weft_store::Section;
 
 use crate::args::Args;
@@ -202,8 +203,10 @@ fn malloc_stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySin
     Ok(())
 }
 
-/// Free pages go back to the system in the background, within the next steps of maintenance: nothing is to be done.
-fn purge(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+/// Free pages go back to the system in the background, within the next steps of maintenance; what the allocator keeps
+/// goes at the next one, and not only when it is worth it.
+fn purge(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+    context.engine.purge.store(true, Relaxed);
     sink.ok();
     Ok(())
 }

@@ -30,7 +30,7 @@ fn wait(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         return Ok(());
     }
     // Nothing can end it but its time.
-    context.block(&[], (timeout_ms, Empty::Zero), args.to_owned_args())
+    context.block(args.to_owned_args(), (0..0, &[]), (timeout_ms, Empty::Zero))
 }
 
 fn waitaof(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
@@ -52,7 +52,7 @@ fn waitaof(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     }
     if replicas > 0 {
         // There are none: nothing comes but the end of its time.
-        return context.block(&[], (timeout_ms, Empty::Kept(is_synced)), args.to_owned_args());
+        return context.block(args.to_owned_args(), (0..0, &[]), (timeout_ms, Empty::Kept(is_synced)));
     }
     context.await_order(args, (timeout_ms, Empty::Kept(false)), |waiting| Order::Synced(waiting, told))
 }

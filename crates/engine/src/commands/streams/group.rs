@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::notify;
 use crate::reply::ReplySink;
+use crate::waits::News;
 
 /// CREATE's and SETID's options after the id.
 fn options(args: &Args<'_>, may_create: bool) -> Result<(bool, Option<u64>), Error> {
@@ -147,7 +148,7 @@ pub(super) fn destroy(
     if removed.is_some() {
         context.notify(notify::STREAM, "xgroup-destroy", &key);
         // As in Valkey, where this is for those who read with the group.
-        context.written(&key);
+        context.ready(context.db, &key, || News::GroupGone(name.into()));
     }
     sink.int(i64::from(removed.is_some()));
     Ok(())

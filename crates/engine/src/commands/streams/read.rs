@@ -244,11 +244,11 @@ fn block_or_null(
     }
     let (count, timeout) = (request.count.to_string(), timeout_ms.to_string());
     words.extend([b"COUNT", count.as_bytes(), b"BLOCK", timeout.as_bytes(), b"STREAMS"]);
+    let keys = words.len()..words.len() + request.streams;
     words.extend((0..request.streams).map(|index| request.key(args, index)));
     words.extend(ids.iter().map(Vec::as_slice));
     let owned = OwnedArgs::new(args.spec, words.into_iter());
-    let keys: Vec<&[u8]> = (0..request.streams).map(|index| request.key(args, index)).collect();
-    context.block(&keys, (timeout_ms, Empty::NullArray), owned)
+    context.block(owned, (keys, after.unwrap_or_default()), (timeout_ms, Empty::NullArray))
 }
 
 /// What XREADGROUP reads of a stream.

@@ -1,11 +1,14 @@
 //! What ends or comes for thousands in one moment: it is seen to in steps, and none of it is another's.
 
 use std::io::Write;
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
 use super::{Alone, argv, received, sends};
 use crate::connection::Life;
-use crate::limits::{GIVEN_UP_PER_TICK_MAX, MESSAGES_PER_TICK_MAX, SWEEP_MS, TIMERS_PER_TICK_MAX};
+use crate::limits::{
+    GIVEN_UP_PER_TICK_MAX, MESSAGES_PER_TICK_MAX, PLACES_PER_TICK_MAX, SWEEP_MS, TIMERS_PER_TICK_MAX,
+};
 
 /// Channels of a connection that all wait.
 const WAITS: u16 = 3000;
@@ -81,6 +84,53 @@ fn thousands_who_wait_on_a_connection_that_goes_away_give_up_in_steps() {
         assert!(matches!(life, Life::Draining { .. }), "{life:?}");
         assert!(received(&mut client).starts_with(&[0xFF, 4, 0, 0]), "GOAWAY");
         assert!(alone.worker.io.giving_up.is_empty() && alone.worker.timeout_ms() > 0, "nothing is left");
+    }
+}
+
+/// Waits for many keys: what ends with them is as much as their keys.
+#[test]
+fn waits_with_thousands_of_keys_end_in_steps() {
+    const CHANNELS: u16 = 8;
+    const KEYS: usize = 2000;
+    let all = usize::from(CHANNELS) * KEYS;
+    for how in ["the connection is gone", "each is cancelled", "their times come"] {
+        let mut alone = Alone::new();
+        let mut client = alone.connect();
+        let mut now_ms = alone.engine.clock.now_ms();
+        for channel in 1..=CHANNELS {
+            let names: Vec<String> = (0..KEYS).map(|at| format!("{channel}:{at}")).collect();
+            let words: Vec<&[u8]> = [&b"BLPOP"[..]]
+                .into_iter()
+                .chain(names.iter().map(String::as_bytes))
+                .chain([&b"600"[..]])
+                .collect();
+            client.write_all(&argv(channel, &words)).expect("it fits into the socket");
+            while alone.engine.waits.len() < usize::from(channel) {
+                alone.tick();
+            }
+        }
+        assert_eq!(alone.engine.waits.key_count(), all);
+        match how {
+            "the connection is gone" => client.shutdown(Shutdown::Both).expect("it is open"),
+            "each is cancelled" => {
+                let cancel = |channel| [0xFF, 3, 0, channel as u8, 0, 0, 0, 4, 0, 0, 0, 0];
+                let bytes: Vec<u8> = (1..=CHANNELS).flat_map(cancel).collect();
+                client.write_all(&bytes).expect("it is sent");
+            }
+            _ => now_ms += TIMEOUT_MS,
+        }
+        let mut ticks = 0;
+        while alone.engine.waits.key_count() > 0 {
+            let before = alone.engine.waits.key_count();
+            tick_at(&mut alone, now_ms);
+            let gone = before - alone.engine.waits.key_count();
+            assert!(gone <= PLACES_PER_TICK_MAX, "{how}: {gone} in a tick");
+            ticks += 1;
+            assert!(ticks < TICKS_MAX, "{how}");
+            let is_left = gone > 0 && alone.engine.waits.key_count() > 0;
+            assert!(!is_left || alone.worker.is_due(now_ms), "{how}: the rest is for the next tick");
+        }
+        assert!(alone.engine.waits.is_empty(), "{how}");
     }
 }
 
