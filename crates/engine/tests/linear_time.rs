@@ -282,3 +282,45 @@ fn many_prefixes_cost_a_write_nothing() {
     }
     assert!(ratios.last().is_some_and(|&ratio| ratio <= 4.0), "{ratios:?}");
 }
+
+/// Triggers that are stored one after the other, with a write that looks which it fires behind each.
+const TRIGGERS: usize = 2_000;
+/// How many there are at the end for each at the beginning.
+const ROUNDS: usize = 5;
+
+#[test]
+fn a_trigger_is_stored_and_deleted_in_the_same_time_however_many_there_are() {
+    let patterns: [fn(usize) -> String; 3] =
+        [|at| format!("user:{at}:*"), |at| format!("user:*:field{at}"), |at| format!("k{at}")];
+    for pattern in patterns {
+        let mut bench = Bench::new();
+        let client = bench.connect(Protocol::Resp3);
+        let mut run = |words: &[&str]| {
+            let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+            let reply = bench.run_args(client, &words);
+            assert!(!support::show(&reply[0]).starts_with('-'), "{:?}", support::show(&reply[0]));
+        };
+        let mut round = |numbers: std::ops::Range<usize>, comes: bool| {
+            let began = cpu_ns();
+            for at in numbers {
+                let (name, text) =
+                    (format!("t{at}"), format!(r#"{{"key":"{}","publish":"c"}}"#, pattern(at)));
+                match comes {
+                    true => run(&["TRIGGER", "SET", &name, &text]),
+                    false => run(&["TRIGGER", "DEL", &name]),
+                }
+                run(&["SET", "user:x", "v"]);
+            }
+            cpu_ns() - began
+        };
+        let mut rounds = |comes: bool| -> Vec<u64> {
+            (0..ROUNDS).map(|at| round(at * TRIGGERS..(at + 1) * TRIGGERS, comes)).collect()
+        };
+        let (came, went) = (rounds(true), rounds(false));
+        println!("{}: {came:?}, {went:?} ns", pattern(1));
+        // In proportion to those that there are the last round would take nine times as long as the first one.
+        let is_linear = |first: u64, last: u64| last as f64 / (first as f64) < 4.0;
+        assert!(is_linear(came[0], came[ROUNDS - 1]), "{}: {came:?} ns", pattern(1));
+        assert!(is_linear(went[ROUNDS - 1], went[0]), "{}: {went:?} ns", pattern(1));
+    }
+}

@@ -53,6 +53,8 @@ pub struct Local {
     pub(crate) programs: Prepared,
     /// What TIME has answered to the operation that runs, which it answers again; 0 for nothing yet.
     pub(crate) time_us: u64,
+    /// When the time of the operation that runs is over, and of all that it fires, where anything may be fired.
+    pub(crate) ends: Option<Instant>,
     /// When the present command began, if it is timed.
     pub(crate) began: Option<Instant>,
     /// How an operation leaves its stack when it takes long, if it runs on one of its own.
@@ -86,6 +88,7 @@ impl Local {
             composed: Composed::default(),
             programs: Prepared::default(),
             time_us: 0,
+            ends: None,
             began: None,
             door: None,
             forwards: Forwards::default(),

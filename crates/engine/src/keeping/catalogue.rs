@@ -35,6 +35,10 @@ impl<T> Named<T> {
     pub fn all(&self) -> Vec<(Box<[u8]>, Arc<T>)> {
         self.by_name.read().iter().map(|(name, value)| (name.clone(), Arc::clone(value))).collect()
     }
+    /// Whether any is such a one.
+    pub(crate) fn any(&self, is_so: impl Fn(&T) -> bool) -> bool {
+        self.by_name.read().values().any(|value| is_so(value))
+    }
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -51,15 +55,18 @@ impl<T> Named<T> {
     pub fn version(&self) -> u64 {
         self.version.load(Relaxed)
     }
-    /// Puts several in the place of what has their names, or takes that away.
-    pub(crate) fn put(&self, entries: impl IntoIterator<Item = (Box<[u8]>, Option<T>)>) {
+    /// Puts several in the place of what has their names, or takes that away. Gives what went and what came, by turns.
+    pub(crate) fn put(&self, entries: impl IntoIterator<Item = (Box<[u8]>, Option<T>)>) -> Vec<Change<T>> {
         let mut by_name = self.by_name.write();
-        for (name, value) in entries {
-            match value {
-                Some(value) => drop(by_name.insert(name, Arc::new(value))),
-                None => drop(by_name.remove(&name)),
-            }
-        }
+        let put = |(name, value): (Box<[u8]>, Option<T>)| match value.map(Arc::new) {
+            Some(value) => (by_name.insert(name, Arc::clone(&value)), Some(value)),
+            None => (by_name.remove(&name), None),
+        };
+        let changes = entries.into_iter().map(put).collect();
         self.version.fetch_add(1, Relaxed);
+        changes
     }
 }
+
+/// What had a name, and what has it now.
+pub(crate) type Change<T> = (Option<Arc<T>>, Option<Arc<T>>);

@@ -21,7 +21,7 @@ use crate::reply::ReplySink;
 use crate::trigger::definition::Trigger;
 
 pub(super) const LIST: &[Entry] = &[
-    ("PROGRAM SET", Scope::World, set),
+    ("PROGRAM SET", Scope::Brief(|_, local, args, _| local.programs.read(args.bytes(3))), set),
     ("PROGRAM GET", Scope::None, get),
     ("PROGRAM DEL", Scope::World, del),
     ("PROGRAM LIST", Scope::None, list),
@@ -56,6 +56,7 @@ impl From<Problem> for Error {
 
 fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (name, text) = (args.bytes(2), args.bytes(3));
+    let read = context.local.programs.take_read(text);
     let programs = &context.engine.programs;
     may_change(context, name)?;
     let present = programs.get(name).map_or(0, |stored| stored.version);
@@ -66,7 +67,7 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
         present,
         (programs.len(), PROGRAMS_MAX),
     )?;
-    let stored = Stored::new(version, &context.session.user.name, text)?;
+    let stored = Stored::of((version, &context.session.user.name), text, read?);
     context.set_entry(Section::Programs, name, Some(&stored.entry()))?;
     programs.put([(name.into(), Some(stored))]);
     sink.int(version as i64);
@@ -77,7 +78,7 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 fn may_change(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), Error> {
     let user = &context.session.user;
     let is_others = |trigger: &Trigger| trigger.runs(name) && *trigger.owner != *user.name;
-    if user.all || !context.engine.triggers.all().iter().any(|(_, trigger)| is_others(trigger)) {
+    if user.all || !context.engine.triggers.any(is_others) {
         return Ok(());
     }
     may(&Inner::new(context, LogPlace::Script), &[b"TRIGGER", b"SET", name, b"{}"])

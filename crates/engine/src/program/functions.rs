@@ -4,6 +4,8 @@
 //! Each takes values and gives a value, and knows nothing else: no key, no clock, no dice.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use super::arithmetic::{self, whole};
 use super::expr::Fault;
@@ -137,6 +139,13 @@ functions! {
     FromJson = "from_json", 1..=1;
     /// A JSON text of any value.
     ToJson = "to_json", 1..=1;
+}
+
+/// The function of a name, with how many arguments it takes.
+pub(super) fn by_name(name: &str) -> Option<&'static (&'static str, Function, usize, usize)> {
+    static BY_NAME: LazyLock<HashMap<&str, usize>> =
+        LazyLock::new(|| FUNCTIONS.iter().enumerate().map(|(at, (name, ..))| (*name, at)).collect());
+    BY_NAME.get(name).map(|at| &FUNCTIONS[*at])
 }
 
 impl Function {

@@ -1,6 +1,7 @@
 //! Owns: JSON texts as trees that keep what a plain tree loses: the order of members, that a name stands twice, and
 //! whether a number is an integer. Does not own: the grammar of JSON (`serde_json`), what a tree means.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Deserialize;
@@ -88,6 +89,9 @@ fn long_integer(text: &[u8]) -> Option<usize> {
     None
 }
 
+/// Names of members that are compared one by one.
+const FEW_NAMES: usize = 8;
+
 struct Reader;
 
 impl<'de> Visitor<'de> for Reader {
@@ -127,9 +131,17 @@ impl<'de> Visitor<'de> for Reader {
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
         let mut members: Vec<(String, Json)> = Vec::new();
-        let mut names = std::collections::HashSet::new();
+        let mut names = HashSet::new();
         while let Some((name, value)) = map.next_entry::<String, Json>()? {
-            if !names.insert(name.clone()) {
+            let stands_twice = if members.len() < FEW_NAMES {
+                members.iter().any(|(other, _)| *other == name)
+            } else {
+                if names.is_empty() {
+                    names.extend(members.iter().map(|(name, _)| name.clone()));
+                }
+                !names.insert(name.clone())
+            };
+            if stands_twice {
                 return Err(de::Error::custom(format!("the member \"{name}\" stands twice")));
             }
             members.push((name, value));

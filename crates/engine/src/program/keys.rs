@@ -123,6 +123,8 @@ fn each_found(
 ) -> Result<(), Fault> {
     let mut text = Vec::new();
     for found in found {
+        // The way to a block goes past those before it.
+        frame.budget.take_elements(found.path.iter().sum())?;
         match found.what(steps) {
             Some(What::Command(command)) => {
                 let Some(expr) = command.args.get(found.at) else { continue };
@@ -182,7 +184,7 @@ impl Search {
             self.path.push(at);
             match &step.what {
                 What::Command(command) => {
-                    self.command(command).map_err(|why| (step.at.clone(), why))?;
+                    self.command(command).map_err(|why| (step.at.to_string().into(), why))?;
                 }
                 What::Let(all) => {
                     for (at, (slot, expr)) in all.iter().enumerate() {
@@ -193,7 +195,7 @@ impl Search {
                     }
                 }
                 What::For(each) if matches!(each.over, Over::Keys(..)) => {
-                    return Err((step.at.clone(), "a loop over keys looks at all of them"));
+                    return Err((step.at.to_string().into(), "a loop over keys looks at all of them"));
                 }
                 _ => {}
             }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Program;
 use super::keys::Keys;
 use super::stored::{Programs, Stored};
 use super::value::Value;
-use crate::args::Args;
+use super::{Problem, Program};
+use crate::args::{Args, OwnedArgs};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::handler::Needs;
@@ -42,6 +42,14 @@ pub(crate) enum By {
     Name,
     Text,
     Either,
+}
+
+impl Waits {
+    fn is_of(&self, engine: &Engine, by: By, args: &Args<'_>) -> bool {
+        let own = self.args.args();
+        (self.by, self.version, own.len()) == (by, engine.programs.version(), args.len())
+            && (0..args.len()).all(|at| own.bytes(at) == args.bytes(at))
+    }
 }
 
 impl Quick {
@@ -97,6 +105,24 @@ struct Quick {
     programs: Vec<(Arc<Stored>, u64, u64)>,
 }
 
+/// What was looked up for a run that waits.
+#[derive(Debug)]
+struct Waits {
+    given: Given,
+    /// At which version of all programs.
+    version: u64,
+    by: By,
+    /// Of which request.
+    args: OwnedArgs,
+}
+
+/// A program that was read.
+#[derive(Debug)]
+struct Read {
+    text: Box<[u8]>,
+    program: Result<Program, Problem>,
+}
+
 /// What a worker has looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
@@ -107,6 +133,10 @@ pub(crate) struct Prepared {
     last: Option<Last>,
     /// For the run that follows.
     next: Option<Given>,
+    /// For one that waits until it has the keyspace to itself, which other requests may come before.
+    waits: Option<Box<Waits>>,
+    /// The program that is to be stored, read before everything is locked.
+    read: Option<Read>,
     /// Memory for the values of the next one, empty.
     room: Vec<Value>,
 }
@@ -130,12 +160,17 @@ impl Prepared {
         Ok(which)
     }
     /// What a run needs: its locks are taken next, under which it [takes](Self::take) what was found. Where everything
-    /// is `open` no shard is named. A mistake in the request is told by the run.
+    /// is `open` no shard is named. A mistake in the request is told by the run. What needs everything is read here too,
+    /// while others go on.
     pub(crate) fn needs(&mut self, engine: &Engine, by: By, args: &Args<'_>, open: bool) -> Needs {
-        self.next = None;
+        (self.next, self.waits) = (None, None);
         let Ok((which, params)) = self.look_up(engine, by, args) else { return Needs::Shards(Vec::new()) };
         let (needs, params) = match &which.program().keys {
-            Keys::World(..) => return Needs::World,
+            Keys::World(..) => {
+                let (version, args) = (engine.programs.version(), args.to_owned_args());
+                self.waits = Some(Box::new(Waits { given: (which, params), version, by, args }));
+                return Needs::World;
+            }
             _ if open => (Needs::Shards(Vec::new()), params),
             _ => which.program().needs(engine, params),
         };
@@ -144,7 +179,21 @@ impl Prepared {
     }
     /// The program of a request with its parameters.
     pub(crate) fn take(&mut self, engine: &Engine, by: By, args: &Args<'_>) -> Result<Given, Error> {
-        self.next.take().map_or_else(|| self.look_up(engine, by, args), Ok)
+        if let Some(next) = self.next.take() {
+            return Ok(next);
+        }
+        let waited = self.waits.take().filter(|waits| waits.is_of(engine, by, args));
+        waited.map_or_else(|| self.look_up(engine, by, args), |waits| Ok(waits.given))
+    }
+    /// Reads the program that is to be stored: everything is locked next, under which it is [taken](Self::take_read).
+    pub(crate) fn read(&mut self, text: &[u8]) -> Needs {
+        self.read = Some(Read { text: text.into(), program: Program::parse(text) });
+        Needs::World
+    }
+    /// The program of a text that is stored now.
+    pub(crate) fn take_read(&mut self, text: &[u8]) -> Result<Program, Problem> {
+        let read = self.read.take().filter(|read| *read.text == *text);
+        read.map_or_else(|| Program::parse(text), |read| read.program)
     }
     /// Whether a request runs a stored program that always takes about the same short time: if so it is about to, among
     /// its neighbours.
@@ -212,5 +261,69 @@ impl Prepared {
         if values.capacity() <= ROOM_MAX {
             self.room = values;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Setup;
+    use crate::args::Composed;
+    use crate::inner;
+    use weft_store::{Config, Keyspace, SystemClock};
+
+    fn engine() -> Engine {
+        let keyspace = Keyspace::new(Config::default());
+        Engine::new(Setup { keyspace, clock: Box::new(SystemClock), workers: 1 })
+    }
+
+    /// A program that needs the keyspace to itself, too large to be kept when it came as a text.
+    fn program(key: &str) -> String {
+        let much = "x".repeat(64 << 10);
+        format!(r#"{{"description":"{much}","steps":[{{"for":"k","keys":"{key}","limit":1,"do":[]}}]}}"#)
+    }
+
+    #[test]
+    fn what_needs_everything_is_read_before_everything_is_locked() {
+        let (engine, mut prepared) = (engine(), Prepared::default());
+        let words = |text: &str| {
+            let mut args = Composed::default();
+            [&b"PROGRAM"[..], b"EVAL", text.as_bytes()].iter().for_each(|word| args.push(word));
+            args
+        };
+        let spec = inner::find(b"PROGRAM", Some(b"EVAL")).unwrap().spec();
+        let (one, other) = (words(&program("a*")), words(&program("b*")));
+        let (one, other) = (one.args(spec), other.args(spec));
+        assert_eq!(prepared.needs(&engine, By::Text, &one, false), Needs::World);
+        let read = prepared.waits.as_ref().and_then(|waits| match &waits.given.0 {
+            Which::Text(program) => Some(Arc::clone(program)),
+            Which::Stored(_) => None,
+        });
+        let Ok((Which::Text(taken), _)) = prepared.take(&engine, By::Text, &one) else { panic!("a text") };
+        assert!(Arc::ptr_eq(&read.unwrap(), &taken), "it is read once");
+        // Another request comes before, or programs have changed.
+        assert_eq!(prepared.needs(&engine, By::Text, &one, false), Needs::World);
+        assert!(prepared.take(&engine, By::Text, &other).is_ok_and(|(which, _)| {
+            let Keys::World(at, _) = &which.program().keys else { return false };
+            **at == *"/steps/0"
+        }));
+        assert!(prepared.waits.is_none());
+        assert_eq!(prepared.needs(&engine, By::Text, &one, false), Needs::World);
+        engine.programs.put([]);
+        assert!(!prepared.waits.as_ref().unwrap().is_of(&engine, By::Text, &one));
+    }
+
+    #[test]
+    fn what_is_stored_is_read_before_everything_is_locked() {
+        let mut prepared = Prepared::default();
+        let text = program("a*");
+        assert_eq!(prepared.read(text.as_bytes()), Needs::World);
+        // What is taken is what was read, and not read again.
+        let mark = Problem { at: "/mark".into(), text: String::new() };
+        prepared.read.as_mut().unwrap().program = Err(mark.clone());
+        assert_eq!(prepared.take_read(text.as_bytes()).unwrap_err(), mark);
+        assert!(prepared.take_read(text.as_bytes()).is_ok());
+        assert_eq!(prepared.read(text.as_bytes()), Needs::World);
+        assert!(prepared.take_read(br#"{"steps":[]}"#).is_ok_and(|program| program.steps.is_empty()));
     }
 }

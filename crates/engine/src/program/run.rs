@@ -183,9 +183,15 @@ impl Program {
         };
         let Some(at) = self.steps.first() else { return Ok(Value::Null) };
         let db = inner.session().db;
-        let looks = inner.context().engine.special.has(special::HANDLERS | special::TRIGGERS);
+        let triggered = inner.context().engine.special.has(special::TRIGGERS);
+        let looks = triggered || inner.context().engine.special.has(special::HANDLERS);
         let short = plain && !looks && !inner.session().info.has(client_flag::TRACKING);
-        let args = std::mem::take(&mut inner.context().local.composed);
+        let local = &mut *inner.context().local;
+        let (args, around) = (std::mem::take(&mut local.composed), local.ends);
+        // Its commands may fire what belongs to its time.
+        if triggered {
+            local.ends = frame.budget.begin_within(around);
+        }
         let mut machine = Machine {
             inner,
             frame: &mut frame,
@@ -208,7 +214,7 @@ impl Program {
         let Machine { at, args, late: begun, .. } = machine;
         *late = begun;
         let local = &mut *inner.context().local;
-        local.composed = args;
+        (local.composed, local.ends) = (args, around);
         local.programs.keep_room(frame.values);
         // SELECT holds inside the program.
         if inner.session().db != db {

@@ -1,5 +1,8 @@
 //! Owns: a program in the form that it runs in. Does not own: reading it (`super::parse`), running it (`super::run`).
 
+use std::fmt;
+use std::sync::Arc;
+
 use weft_protocol::table::{CommandSpec, Cost, flag};
 
 use super::budget::Limits;
@@ -110,10 +113,25 @@ pub type Steps = Box<[Step]>;
 /// A step.
 #[derive(Debug)]
 pub struct Step {
-    /// Where it stands: a JSON pointer.
-    pub at: Box<str>,
+    /// Where it stands.
+    pub at: At,
     /// What it does.
     pub what: What,
+}
+
+/// Where a step stands, which is written as a JSON pointer.
+#[derive(Debug)]
+pub struct At {
+    /// The pointer to its block, which all steps of the block share.
+    pub(super) block: Arc<str>,
+    /// The number of the step there.
+    pub(super) number: usize,
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.block, self.number)
+    }
 }
 
 /// What a step does.

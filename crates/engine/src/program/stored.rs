@@ -126,8 +126,11 @@ impl Stored {
     }
     /// A program of this version and owner.
     pub fn new(version: u64, owner: &str, text: &[u8]) -> Result<Self, Problem> {
-        let program = Program::parse(text)?;
-        Ok(Self { version, owner: owner.into(), text: text.into(), program, figures: Figures::default() })
+        Ok(Self::of((version, owner), text, Program::parse(text)?))
+    }
+    /// The same of a text that was read.
+    pub(crate) fn of((version, owner): (u64, &str), text: &[u8], program: Program) -> Self {
+        Self { version, owner: owner.into(), text: text.into(), program, figures: Figures::default() }
     }
     /// As it stands in the catalogue.
     #[must_use]

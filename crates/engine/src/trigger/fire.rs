@@ -66,8 +66,8 @@ pub(crate) fn needs(
         }
         for trigger in index.find(db, key, u8::MAX) {
             if fires && !open {
-                let (now, limits) = (Instant::now(), Limits::of(&engine.settings));
-                world |= *ends.get_or_insert(now + Duration::from_millis(limits.time_ms)) <= now;
+                let now = Instant::now();
+                world |= *ends.get_or_insert(now + time_of_one(engine)) <= now;
             }
             fires = true;
             match trigger.needs(engine, (db, key, args), open) {
@@ -77,6 +77,11 @@ pub(crate) fn needs(
         }
     });
     fires.then_some(if world { Needs::World } else { Needs::Shards(shards) })
+}
+
+/// The time that one program may have.
+fn time_of_one(engine: &Engine) -> Duration {
+    Duration::from_millis(Limits::of(&engine.settings).time_ms)
 }
 
 impl Trigger {
@@ -172,8 +177,6 @@ struct Firing<'i, 'c, 'a, 'b> {
     index: &'i Index,
     spec: &'static CommandSpec,
     fired: u32,
-    /// When its time is over, if it has fired more than once: one has the limit of its program.
-    ends: Option<Instant>,
 }
 
 /// A trigger, and those whose doing it is.
@@ -208,11 +211,17 @@ pub(crate) fn run(
     let recorder = &mut context.local.effects.recorder;
     let (had_values, mark) = (recorder.wanted() & wants::VALUES != 0, recorder.tape().mark());
     recorder.want_also(wants::VALUES, true);
+    // All that it fires has one time, which is that of the program around it, if there is one.
+    let around = context.local.ends;
+    if around.is_none() {
+        context.local.ends = Some(Instant::now() + time_of_one(context.engine));
+    }
     let mut inner = Inner::new(context, LogPlace::Script);
     let outcome = inner.whole(|inner| {
         runner::run_handler(inner.context(), handler, args, sink)?;
-        Firing { inner, index: &index, spec: args.spec, fired: 0, ends: None }.events_since(mark, None)
+        Firing { inner, index: &index, spec: args.spec, fired: 0 }.events_since(mark, None)
     });
+    context.local.ends = around;
     let effects = &mut context.local.effects;
     effects.recorder.want_also(wants::VALUES, had_values);
     // Nobody else has asked for what triggers have read.
@@ -242,7 +251,7 @@ impl Firing<'_, '_, '_, '_> {
             Err(Error::new(ErrorCode::Limit, format!("triggers fire {DEPTH_MAX} deep at most")))
         } else if self.fired > FIRED_MAX {
             Err(Error::new(ErrorCode::Limit, format!("a command fires {FIRED_MAX} triggers at most")))
-        } else if self.fired > 1 && self.is_late() {
+        } else if self.inner.context().local.ends.is_some_and(|ends| ends <= Instant::now()) {
             let text =
                 "all that a command fires has the time that one program may have (program-time-ms-max)";
             Err(Error::new(ErrorCode::Limit, text))
@@ -250,12 +259,6 @@ impl Firing<'_, '_, '_, '_> {
             self.act(chain, event)
         };
         outcome.map_err(|error| named(&self.inner.context().local.way, chain, error))
-    }
-
-    fn is_late(&mut self) -> bool {
-        let limits = Limits::of(&self.inner.context().engine.settings);
-        let now = Instant::now();
-        *self.ends.get_or_insert(now + Duration::from_millis(limits.time_ms)) <= now
     }
 
     fn act(&mut self, chain: &Chain<'_>, event: &Event) -> Result<(), Error> {

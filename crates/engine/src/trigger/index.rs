@@ -1,114 +1,46 @@
 //! Owns: which triggers a key may fire: by the bytes that a pattern begins with and ends with, and by the whole key
-//! where it has no wildcard. Does not own: their other conditions.
+//! where it has no wildcard. Does not own: their other conditions, the tree (`super::tree`).
 //!
-//! A tree over literal beginnings: a look-up costs steps for the bytes that the key has in common with beginnings, and
-//! not for the number of triggers; a key whose first byte none begins with costs one bit, and what all have in common
-//! is compared at once. Of many triggers with one
-//! beginning those are asked that end as the key does: a look-up for each length that their ends have. Where neither
-//! says anything (`a*b*`), each is asked whether its pattern matches.
+//! A look-up costs steps for the bytes that the key has in common with beginnings, and not for the number of triggers; a
+//! key whose first byte none begins with costs one bit, and what all have in common is compared at once. Of many
+//! triggers with one beginning those are asked that end as the key does, by a tree of their ends from the last byte on.
+//! Where neither says anything (`a*b*`), each is asked whether its pattern matches.
+//!
+//! A change costs steps for the bytes of a pattern, and for the triggers that have its beginning and its end: whoever
+//! looks at an index keeps the one that he has, and shares with the next one what is the same in both.
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::definition::Trigger;
+use super::definition::{Trigger, kind};
+use super::tree::{HEAD_BYTES, Node, word};
 use crate::glob;
 
-/// Nodes behind a node that are looked for one by one; of more there is a table.
-const FEW: usize = 6;
-/// Bytes of a label that are compared at once.
-const HEAD_BYTES: usize = size_of::<u64>();
 /// Triggers that are found for a key without an allocation.
 const FOUND_FEW: usize = 4;
 /// Patterns of one beginning that are asked one by one; more are told apart by how they end.
 const ENDS_MIN: usize = 8;
 
 /// Which triggers keys may fire.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Index {
     /// The first bytes of keys that any may fire; of all if one pattern begins with a wildcard.
     first: [u64; 4],
     /// What all begin with, and the node behind it.
     trunk: Trunk,
-    nodes: Vec<Node>,
-    triggers: Vec<Arc<Trigger>>,
+    root: Arc<Node>,
+    /// How many there are, and how many of them are about keys that go by themselves.
+    len: usize,
+    by_itself: usize,
 }
 
 /// The way from the first node on, as long as there is one way and nothing ends on it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Trunk {
     bytes: Box<[u8]>,
     /// Its first and last [`HEAD_BYTES`], which overlap in a short one.
     ends: (u64, u64),
     /// The node that it leads to.
-    node: usize,
-}
-
-/// A place behind some bytes.
-#[derive(Debug, Default)]
-struct Node {
-    /// The bytes that lead here from the node before, behind the one that it is found by.
-    label: Box<[u8]>,
-    /// The first [`HEAD_BYTES`] of them as one number, and which of its bits count.
-    head: (u64, u64),
-    next: Next,
-    /// Some end here and have something behind it: `open`, `patterns` or `ends` has any.
-    asks: bool,
-    /// Triggers whose patterns have a star here and nothing behind it: they match.
-    open: Vec<u32>,
-    /// Those whose patterns have another wildcard here, each of which is asked.
-    patterns: Vec<u32>,
-    /// Those that end in a way of their own, if they are many.
-    ends: Option<Box<Ends>>,
-    /// Those whose pattern is the whole key.
-    exact: Vec<u32>,
-}
-
-/// The nodes behind a node, by the first byte of what leads there. None is the first node of all.
-#[derive(Debug)]
-enum Next {
-    Few(Vec<(u8, u32)>),
-    Many(Box<[u32; 256]>),
-}
-
-/// Triggers by the bytes that their patterns end with.
-#[derive(Debug, Default)]
-struct Ends {
-    /// The lengths that there are.
-    lens: Vec<usize>,
-    by_end: HashMap<Box<[u8]>, Vec<u32>>,
-}
-
-impl Default for Next {
-    fn default() -> Self {
-        Self::Few(Vec::new())
-    }
-}
-
-impl Next {
-    #[inline]
-    fn find(&self, byte: u8) -> Option<usize> {
-        let found = match self {
-            Self::Few(few) => few.iter().find(|(other, _)| *other == byte).map_or(0, |(_, node)| *node),
-            Self::Many(all) => all[usize::from(byte)],
-        };
-        (found != 0).then_some(found as usize)
-    }
-    fn put(&mut self, byte: u8, node: usize) {
-        let node = node as u32;
-        match self {
-            Self::Many(all) => all[usize::from(byte)] = node,
-            Self::Few(few) => match few.iter().position(|(other, _)| *other == byte) {
-                Some(at) => few[at].1 = node,
-                None if few.len() < FEW => few.push((byte, node)),
-                None => {
-                    let mut all = Box::new([0; 256]);
-                    few.iter().for_each(|(byte, node)| all[usize::from(*byte)] = *node);
-                    all[usize::from(byte)] = node;
-                    *self = Self::Many(all);
-                }
-            },
-        }
-    }
+    node: Arc<Node>,
 }
 
 /// The bytes before a pattern's first wildcard, and whether there is one.
@@ -119,94 +51,148 @@ fn literal(pattern: &[u8]) -> (&[u8], bool) {
     }
 }
 
-/// The bytes behind a pattern's last wildcard. A pattern with a class of letters has none: where a class ends is not
-/// looked at here.
-fn end(pattern: &[u8]) -> &[u8] {
+/// The bytes behind a pattern's last wildcard, from the last one on. A pattern with a class of letters has none: where a
+/// class ends is not looked at here.
+fn end(pattern: &[u8]) -> Vec<u8> {
     if pattern.iter().any(|byte| b"[\\".contains(byte)) {
-        return b"";
+        return Vec::new();
     }
-    let wildcard = pattern.iter().rposition(|byte| b"*?".contains(byte));
-    wildcard.map_or(b"", |at| &pattern[at + 1..])
+    let is_literal = |byte: &&u8| !b"*?".contains(byte);
+    pattern.iter().rev().take_while(is_literal).copied().collect()
+}
+
+/// A pattern as the tree has it.
+struct Parts<'t> {
+    literal: &'t [u8],
+    how: How,
+}
+
+/// How a pattern goes on behind its literal beginning.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Exact,
+    Open,
+    Wildcards,
+}
+
+impl<'t> Parts<'t> {
+    fn of(pattern: &'t [u8]) -> Self {
+        let (literal, has_wildcard) = literal(pattern);
+        let how = match &pattern[literal.len()..] {
+            _ if !has_wildcard => How::Exact,
+            b"*" => How::Open,
+            _ => How::Wildcards,
+        };
+        Self { literal, how }
+    }
+}
+
+fn put_into(node: &mut Node, how: How, trigger: &Arc<Trigger>) {
+    let list = match how {
+        How::Exact => &mut node.exact,
+        How::Open => &mut node.open,
+        How::Wildcards => {
+            put_pattern(node, trigger);
+            return;
+        }
+    };
+    list.push(Arc::clone(trigger));
+}
+
+/// A pattern with a wildcard that is told apart by its end, once there are many; but for those that end in one.
+fn put_pattern(node: &mut Node, trigger: &Arc<Trigger>) {
+    let put_by_end = |trigger: &Arc<Trigger>, ends: &mut Option<Arc<Node>>| {
+        let end = end(&trigger.pattern);
+        if end.is_empty() {
+            return false;
+        }
+        let place = |node: &mut Node| node.open.push(Arc::clone(trigger));
+        Node::change(ends.get_or_insert_default(), &end, place);
+        true
+    };
+    let Node { patterns, ends, .. } = node;
+    if patterns.len() == ENDS_MIN {
+        patterns.retain(|trigger| !put_by_end(trigger, ends));
+    }
+    if (ends.is_some() || patterns.len() >= ENDS_MIN) && put_by_end(trigger, ends) {
+        return;
+    }
+    patterns.push(Arc::clone(trigger));
+}
+
+fn take_from(node: &mut Node, how: How, trigger: &Trigger) {
+    let is_other = |other: &Arc<Trigger>| other.name != trigger.name;
+    match how {
+        How::Exact => node.exact.retain(is_other),
+        How::Open => node.open.retain(is_other),
+        How::Wildcards => {
+            node.patterns.retain(is_other);
+            let end = end(&trigger.pattern);
+            if let Some(ends) = node.ends.as_mut().filter(|_| !end.is_empty()) {
+                Node::change(ends, &end, |node| node.open.retain(is_other));
+                if ends.is_empty() {
+                    node.ends = None;
+                }
+            }
+        }
+    }
 }
 
 impl Index {
-    /// Of these triggers, which come in the order of their names.
-    #[must_use]
-    pub fn new(triggers: Vec<Arc<Trigger>>) -> Self {
-        let mut index = Self { nodes: vec![Node::default()], ..Self::default() };
-        for (number, trigger) in triggers.iter().enumerate() {
-            let (literal, has_wildcard) = literal(&trigger.pattern);
-            match literal.first() {
-                Some(byte) => index.first[usize::from(*byte) / 64] |= 1 << (byte % 64),
+    /// Has triggers in it that were not, or not any more: `old` goes, `new` comes.
+    pub(super) fn change<'t>(
+        &mut self,
+        changes: impl IntoIterator<Item = (Option<&'t Arc<Trigger>>, Option<&'t Arc<Trigger>>)>,
+    ) {
+        // What it leads to is not to be copied.
+        self.trunk = Trunk::default();
+        let is_by_itself = |trigger: &Trigger| usize::from(trigger.on & kind::BY_ITSELF != 0);
+        for (old, new) in changes {
+            if let Some(old) = old.filter(|trigger| trigger.enabled) {
+                let Parts { literal, how } = Parts::of(&old.pattern);
+                Node::change(&mut self.root, literal, |node| take_from(node, how, old));
+                self.len -= 1;
+                self.by_itself -= is_by_itself(old);
+            }
+            if let Some(new) = new.filter(|trigger| trigger.enabled) {
+                let Parts { literal, how } = Parts::of(&new.pattern);
+                Node::change(&mut self.root, literal, |node| put_into(node, how, new));
+                self.len += 1;
+                self.by_itself += is_by_itself(new);
+            }
+        }
+        self.first = match (self.root.asks, &self.root.exact[..]) {
+            (true, _) => [u64::MAX; 4],
+            (false, exact) => {
                 // The empty key begins with nothing, and is asked for as if it began with 0.
-                None if !has_wildcard => index.first[0] |= 1,
-                None => index.first = [u64::MAX; 4],
+                let mut first = [u64::from(!exact.is_empty()), 0, 0, 0];
+                self.root.next.each(|byte, _| first[usize::from(byte) / 64] |= 1 << (byte % 64));
+                first
             }
-            let node = index.insert(literal);
-            let is_open = trigger.pattern[literal.len()..] == *b"*";
-            let node = &mut index.nodes[node];
-            let list = match has_wildcard {
-                true if is_open => &mut node.open,
-                true => &mut node.patterns,
-                false => &mut node.exact,
-            };
-            list.push(number as u32);
-        }
-        for node in index.nodes.iter_mut().filter(|node| node.patterns.len() > ENDS_MIN) {
-            node.split_by_end(&triggers);
-        }
-        index.nodes.iter_mut().for_each(Node::settle);
-        index.trunk = Trunk::of(&index.nodes);
-        index.triggers = triggers;
-        index
+        };
+        self.trunk = Trunk::of(&self.root);
     }
-
-    fn add(&mut self, label: &[u8], next: Next) -> usize {
-        self.nodes.push(Node { label: label.into(), next, ..Node::default() });
-        self.nodes.len() - 1
+    /// Whether there is none.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.len == 0
     }
-    /// The node behind these bytes, made if it is not there.
-    fn insert(&mut self, mut rest: &[u8]) -> usize {
-        let mut at = 0;
-        while let Some((&byte, behind)) = rest.split_first() {
-            let Some(child) = self.nodes[at].next.find(byte) else {
-                let made = self.add(behind, Next::default());
-                self.nodes[at].next.put(byte, made);
-                return made;
-            };
-            let label = std::mem::take(&mut self.nodes[child].label);
-            let common = label.iter().zip(behind).take_while(|(one, two)| one == two).count();
-            match label[common..].split_first() {
-                // What they have in common is a node of its own, before the other.
-                Some((&first, tail)) => {
-                    self.nodes[child].label = tail.into();
-                    let made = self.add(&label[..common], Next::Few(vec![(first, child as u32)]));
-                    self.nodes[at].next.put(byte, made);
-                    at = made;
-                }
-                None => {
-                    self.nodes[child].label = label;
-                    at = child;
-                }
-            }
-            rest = &behind[common..];
-        }
-        at
+    /// Whether any is about keys that go by themselves.
+    pub(super) const fn has_by_itself(&self) -> bool {
+        self.by_itself > 0
     }
 
     /// Calls `visit` with the triggers whose pattern a key matches, in no order, until it says `false`.
     #[inline]
-    fn each<'i>(&'i self, key: &[u8], mut visit: impl FnMut(u32, &'i Arc<Trigger>) -> bool) {
+    fn each<'i>(&'i self, key: &[u8], mut visit: impl FnMut(&'i Arc<Trigger>) -> bool) {
         let Some(mut rest) = self.trunk.behind(key) else { return };
-        let Some(mut node) = self.nodes.get(self.trunk.node) else { return };
-        let mut all = |numbers: &[u32]| numbers.iter().all(|&at| visit(at, &self.triggers[at as usize]));
+        let mut node = &*self.trunk.node;
         loop {
-            if node.asks && !self.visit_open(node, key, &mut all) {
+            if node.asks && !visit_open(node, key, &mut visit) {
                 return;
             }
             let Some((&byte, behind)) = rest.split_first() else { break };
             let Some(next) = node.next.find(byte) else { return };
-            node = &self.nodes[next];
+            node = next;
             rest = behind;
             // As where numbers follow: each digit is a node.
             if !node.label.is_empty() {
@@ -214,22 +200,8 @@ impl Index {
                 rest = behind;
             }
         }
-        all(&node.exact);
-    }
-    /// The same for those that end at a node and have something behind it. Says whether to go on.
-    fn visit_open(&self, node: &Node, key: &[u8], visit: &mut impl FnMut(&[u32]) -> bool) -> bool {
-        if !visit(&node.open) || !self.ask(&node.patterns, key, visit) {
-            return false;
-        }
-        let Some(ends) = &node.ends else { return true };
-        ends.of(key).all(|numbers| self.ask(numbers, key, visit))
-    }
-    /// Calls `visit` with those of these triggers whose pattern matches. Says whether to go on.
-    fn ask(&self, numbers: &[u32], key: &[u8], visit: &mut impl FnMut(&[u32]) -> bool) -> bool {
-        numbers.iter().all(|number| {
-            !glob::matches(&self.triggers[*number as usize].pattern, key)
-                || visit(std::slice::from_ref(number))
-        })
+        // Of two that end here the first says enough to who asks for any.
+        let _ = node.exact.iter().all(&mut visit);
     }
     /// Whether a key may fire any.
     #[inline]
@@ -246,7 +218,7 @@ impl Index {
     #[inline(never)]
     fn find_any(&self, key: &[u8]) -> bool {
         let mut found = false;
-        self.each(key, |_, _| {
+        self.each(key, |_| {
             found = true;
             false
         });
@@ -254,48 +226,79 @@ impl Index {
     }
     /// Those that a change of such a kind of a key fires, in the order of their names.
     pub fn find<'i>(&'i self, db: u8, key: &[u8], kinds: u8) -> Found<'i> {
-        let mut found =
-            Found { triggers: &self.triggers, few: [0; FOUND_FEW], len: 0, more: Vec::new(), at: 0 };
+        let mut found = Found { few: [None; FOUND_FEW], len: 0, more: Vec::new(), at: 0 };
         if self.may_have(key) {
-            self.each(key, |number, trigger| {
+            self.each(key, |trigger| {
                 if trigger.on & kinds != 0 && trigger.db.is_none_or(|other| other == db) {
-                    found.push(number);
+                    found.push(trigger);
                 }
                 true
             });
         }
         if found.len > 1 {
-            found.numbers_mut().sort_unstable();
+            found.found_mut().sort_unstable_by(|one, two| {
+                let name = |found: &Option<&'i Arc<Trigger>>| found.map(|trigger| &trigger.name);
+                name(one).cmp(&name(two))
+            });
         }
         found
     }
 }
 
+/// Calls `visit` with those that end at a node and have something behind it, as far as they match. Says whether to go
+/// on.
+fn visit_open<'i>(node: &'i Node, key: &[u8], visit: &mut impl FnMut(&'i Arc<Trigger>) -> bool) -> bool {
+    if !node.open.iter().all(&mut *visit) || !ask(&node.patterns, key, visit) {
+        return false;
+    }
+    let Some(ends) = &node.ends else { return true };
+    let reversed: Vec<u8> = key.iter().rev().copied().collect();
+    let (mut node, mut rest) = (&**ends, &reversed[..]);
+    while let Some((&byte, behind)) = rest.split_first()
+        && let Some(next) = node.next.find(byte)
+        && let Some(behind) = next.behind(behind)
+    {
+        (node, rest) = (next, behind);
+        if !ask(&node.open, key, visit) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Calls `visit` with those of these triggers whose pattern matches. Says whether to go on.
+fn ask<'i>(
+    triggers: &'i [Arc<Trigger>],
+    key: &[u8],
+    visit: &mut impl FnMut(&'i Arc<Trigger>) -> bool,
+) -> bool {
+    triggers.iter().all(|trigger| !glob::matches(&trigger.pattern, key) || visit(trigger))
+}
+
 /// Triggers that were found for a key, in the order of their names.
 #[derive(Debug)]
 pub struct Found<'i> {
-    triggers: &'i [Arc<Trigger>],
-    few: [u32; FOUND_FEW],
+    few: [Option<&'i Arc<Trigger>>; FOUND_FEW],
     len: usize,
     /// All of them, if they are not few.
-    more: Vec<u32>,
+    more: Vec<Option<&'i Arc<Trigger>>>,
     at: usize,
 }
 
-impl Found<'_> {
-    fn push(&mut self, number: u32) {
+impl<'i> Found<'i> {
+    fn push(&mut self, trigger: &'i Arc<Trigger>) {
         match self.few.get_mut(self.len) {
-            Some(place) => *place = number,
+            Some(place) => *place = Some(trigger),
             None => {
                 if self.more.is_empty() {
                     self.more.extend_from_slice(&self.few);
                 }
-                self.more.push(number);
+                self.more.push(Some(trigger));
             }
         }
         self.len += 1;
     }
-    fn numbers_mut(&mut self) -> &mut [u32] {
+    fn found_mut(&mut self) -> &mut [Option<&'i Arc<Trigger>>] {
         if self.more.is_empty() { &mut self.few[..self.len] } else { &mut self.more }
     }
 }
@@ -307,26 +310,23 @@ impl<'i> Iterator for Found<'i> {
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.at;
         self.at += 1;
-        let number = if self.more.is_empty() { self.few[..self.len].get(at) } else { self.more.get(at) };
-        number.map(|number| &self.triggers[*number as usize])
+        *if self.more.is_empty() { self.few[..self.len].get(at) } else { self.more.get(at) }?
     }
 }
 
 impl Trunk {
-    fn of(nodes: &[Node]) -> Self {
-        let (mut bytes, mut node) = (Vec::new(), 0);
-        while !nodes[node].asks
-            && nodes[node].exact.is_empty()
-            && let Next::Few(few) = &nodes[node].next
-            && let [(byte, next)] = few[..]
+    fn of(root: &Arc<Node>) -> Self {
+        let (mut bytes, mut node) = (Vec::new(), root);
+        while !node.asks
+            && node.exact.is_empty()
+            && let Some((byte, next)) = node.next.only()
         {
             bytes.push(byte);
-            node = next as usize;
-            bytes.extend_from_slice(&nodes[node].label);
+            node = next;
+            bytes.extend_from_slice(&node.label);
         }
-        let word = |bytes: Option<&[u8; HEAD_BYTES]>| bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes));
         let ends = (word(bytes.first_chunk()), word(bytes.last_chunk()));
-        Self { bytes: bytes.into(), ends, node }
+        Self { bytes: bytes.into(), ends, node: Arc::clone(node) }
     }
     /// What comes behind it in a key that begins with it.
     #[inline]
@@ -343,53 +343,6 @@ impl Trunk {
     }
 }
 
-impl Node {
-    /// What is looked at on the way to others, when all are there.
-    fn settle(&mut self) {
-        let (mut head, mut mask) = ([0; HEAD_BYTES], [0; HEAD_BYTES]);
-        for ((byte, bits), label) in head.iter_mut().zip(&mut mask).zip(&self.label) {
-            (*byte, *bits) = (*label, u8::MAX);
-        }
-        self.head = (u64::from_ne_bytes(head), u64::from_ne_bytes(mask));
-        self.asks = !self.open.is_empty() || !self.patterns.is_empty() || self.ends.is_some();
-    }
-    /// What comes behind its label. Labels are short: a call that compares many bytes costs more than they do.
-    #[inline]
-    fn behind<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
-        let (begins, behind) = key.split_at_checked(self.label.len())?;
-        let Some(first) = key.first_chunk() else {
-            return begins.iter().zip(&self.label).all(|(one, two)| one == two).then_some(behind);
-        };
-        let (head, mask) = self.head;
-        let same = (u64::from_ne_bytes(*first) ^ head) & mask == 0;
-        (same && (begins.len() <= HEAD_BYTES || begins[HEAD_BYTES..] == self.label[HEAD_BYTES..]))
-            .then_some(behind)
-    }
-    /// Has its patterns found by how they end, but for those that end in a wildcard.
-    fn split_by_end(&mut self, triggers: &[Arc<Trigger>]) {
-        let mut lens = BTreeSet::new();
-        let mut ends = Ends::default();
-        self.patterns.retain(|&number| {
-            let end = end(&triggers[number as usize].pattern);
-            if !end.is_empty() {
-                lens.insert(end.len());
-                ends.by_end.entry(end.into()).or_default().push(number);
-            }
-            end.is_empty()
-        });
-        ends.lens = lens.into_iter().collect();
-        self.ends = (!ends.lens.is_empty()).then(|| Box::new(ends));
-    }
-}
-
-impl Ends {
-    /// The triggers whose patterns end as a key does.
-    fn of<'i>(&'i self, key: &[u8]) -> impl Iterator<Item = &'i [u32]> {
-        let ends = self.lens.iter().map_while(|len| Some(&key[key.len().checked_sub(*len)?..]));
-        ends.filter_map(|end| self.by_end.get(end)).map(Vec::as_slice)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -400,6 +353,12 @@ mod tests {
             Arc::new(Trigger::parse(format!("{at:03}").as_bytes(), text.as_bytes(), (1, true, "u")).unwrap())
         };
         patterns.iter().enumerate().map(one).collect()
+    }
+
+    fn index(triggers: &[Arc<Trigger>]) -> Index {
+        let mut index = Index::default();
+        index.change(triggers.iter().map(|trigger| (None, Some(trigger))));
+        index
     }
 
     #[test]
@@ -420,8 +379,9 @@ mod tests {
             "userx*",
         ];
         let all = triggers(&patterns);
-        let index = Index::new(all.clone());
-        let without_star = Index::new(all.iter().filter(|t| !t.pattern.starts_with(b"*")).cloned().collect());
+        let index = index(&all);
+        let mut without_star = index.clone();
+        without_star.change(all.iter().filter(|t| t.pattern.starts_with(b"*")).map(|t| (Some(t), None)));
         for key in [
             "user:1",
             "user:12:cart",
@@ -457,7 +417,7 @@ mod tests {
         for trunk in ["", "u", "user:", "user:17:", "user:17:c", "user:17:carts:16", "user:17:carts:of:anna:"]
         {
             let patterns = [format!("{trunk}1:*"), format!("{trunk}2:*"), format!("{trunk}3")];
-            let index = Index::new(triggers(&patterns.each_ref().map(String::as_str)));
+            let index = index(&triggers(&patterns.each_ref().map(String::as_str)));
             assert_eq!(*index.trunk.bytes, *trunk.as_bytes());
             for (rest, wanted) in
                 [("1:x", true), ("2:", true), ("3", true), ("3x", false), ("", false), ("4", false)]
@@ -475,11 +435,11 @@ mod tests {
             }
         }
         // What ends on the way ends it.
-        let index = Index::new(triggers(&["user:*", "user:1:*"]));
-        assert_eq!(&*index.trunk.bytes, b"user:");
-        assert!(index.has(b"user:") && index.has(b"user:1:2") && !index.has(b"user"));
-        let index = Index::new(triggers(&["*", "user:1:*"]));
-        assert!(index.trunk.bytes.is_empty() && index.has(b"x"));
+        let two = index(&triggers(&["user:*", "user:1:*"]));
+        assert_eq!(&*two.trunk.bytes, b"user:");
+        assert!(two.has(b"user:") && two.has(b"user:1:2") && !two.has(b"user"));
+        let all = index(&triggers(&["*", "user:1:*"]));
+        assert!(all.trunk.bytes.is_empty() && all.has(b"x"));
     }
 
     #[test]
@@ -495,7 +455,7 @@ mod tests {
         };
         for _ in 0..200 {
             let patterns: Vec<String> = (0..40).map(|_| text("aab*?[\\]")).collect();
-            let index = Index::new(triggers(&patterns.iter().map(String::as_str).collect::<Vec<_>>()));
+            let index = index(&triggers(&patterns.iter().map(String::as_str).collect::<Vec<_>>()));
             for _ in 0..40 {
                 let key = text("abc*]");
                 let wanted = patterns.iter().filter(|p| glob::matches(p.as_bytes(), key.as_bytes())).count();
@@ -507,12 +467,82 @@ mod tests {
     #[test]
     fn many_of_one_beginning_are_told_apart_by_how_they_end() {
         let patterns: Vec<String> = (0..1000).map(|at| format!("user:*:field{at}")).collect();
-        let index = Index::new(triggers(&patterns.iter().map(String::as_str).collect::<Vec<_>>()));
-        let ends: Vec<&Node> = index.nodes.iter().filter(|node| node.ends.is_some()).collect();
-        assert!(matches!(ends[..], [node] if node.patterns.is_empty()), "none is asked for every key");
-        assert_eq!(ends[0].ends.as_ref().unwrap().lens.len(), 3, "as many look-ups as there are lengths");
+        let mut all = triggers(&patterns.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut index = index(&all);
+        let node = &index.trunk.node;
+        assert!(node.ends.is_some() && node.patterns.is_empty(), "none is asked for every key");
         let found: Vec<_> = index.find(0, b"user:7:field77", 1).map(|found| found.pattern.clone()).collect();
         assert_eq!(found, [b"user:*:field77".as_slice().into()]);
         assert!(!index.has(b"user:7:field1000") && !index.has(b"user:") && index.has(b"user::field0"));
+        let others = all.split_off(1);
+        index.change(others.iter().map(|trigger| (Some(trigger), None)));
+        assert!(index.has(b"user:7:field0") && !index.has(b"user:7:field77"));
+        index.change([(Some(&all[0]), None)]);
+        assert!(index.is_empty() && index.root.is_empty(), "nothing is left of them");
+    }
+
+    /// Those that are in an index, whatever order they came in: what it is made of.
+    fn shape(node: &Node) -> usize {
+        let mut nodes = 1;
+        node.next.each(|_, node| nodes += shape(node));
+        nodes + node.ends.as_ref().map_or(0, |ends| shape(ends))
+    }
+
+    #[test]
+    fn what_was_changed_one_by_one_is_as_if_it_had_been_made_at_once() {
+        let mut state = 9_u64;
+        let mut next = move |bound: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % bound
+        };
+        let mut texts = |letters: &[u8], len: usize| -> String {
+            (0..next(len)).map(|_| char::from(letters[next(letters.len())])).collect()
+        };
+        let patterns: Vec<String> = (0..300).map(|_| texts(b"aabc*?", 9)).collect();
+        let keys: Vec<String> = (0..100).map(|_| texts(b"abc", 9)).collect();
+        let all = triggers(&patterns.iter().map(String::as_str).collect::<Vec<_>>());
+        let found = |index: &Index, key: &str| -> Vec<Box<[u8]>> {
+            index.find(0, key.as_bytes(), 1).map(|trigger| trigger.name.clone()).collect()
+        };
+        let (mut present, mut changed) = (vec![false; all.len()], Index::default());
+        for round in 0..3000 {
+            let at = (round * 7919 + round / 300) % all.len();
+            let before = (round % 50 == 0).then(|| (changed.clone(), present.clone()));
+            changed.change([if present[at] { (Some(&all[at]), None) } else { (None, Some(&all[at])) }]);
+            present[at] = !present[at];
+            let of = |present: &[bool]| -> Vec<Arc<Trigger>> {
+                all.iter()
+                    .zip(present)
+                    .filter(|(_, is)| **is)
+                    .map(|(trigger, _)| Arc::clone(trigger))
+                    .collect()
+            };
+            let Some((old, was)) = before else { continue };
+            let (at_once, old_at_once) = (index(&of(&present)), index(&of(&was)));
+            for key in &keys {
+                assert_eq!(found(&changed, key), found(&at_once, key), "{key}, round {round}");
+                // Whoever has looked at it before still has what was then.
+                assert_eq!(found(&old, key), found(&old_at_once, key), "{key} before, round {round}");
+            }
+            assert!(shape(&changed.root) <= shape(&at_once.root) + ENDS_MIN * 10, "round {round}");
+        }
+        let rest: Vec<_> = all.iter().zip(&present).filter(|(_, is)| **is).map(|(one, _)| one).collect();
+        changed.change(rest.into_iter().map(|trigger| (Some(trigger), None)));
+        assert!(changed.is_empty() && changed.root.is_empty() && changed.first == [0; 4]);
+    }
+
+    #[test]
+    fn one_behind_the_other_as_deep_as_patterns_are_long_takes_no_stack() {
+        let patterns: Vec<String> = (1..4000).map(|len| "a".repeat(len)).collect();
+        let all = triggers(&patterns.iter().map(String::as_str).collect::<Vec<_>>());
+        let work = move || {
+            let mut index = index(&all);
+            assert_eq!(index.find(0, patterns[3000].as_bytes(), 1).count(), 1);
+            let copy = index.clone();
+            index.change(all.iter().map(|trigger| (Some(trigger), None)));
+            assert!(index.is_empty() && copy.has(b"aaa"));
+        };
+        let thread = std::thread::Builder::new().stack_size(128 << 10).spawn(work).unwrap();
+        thread.join().unwrap();
     }
 }

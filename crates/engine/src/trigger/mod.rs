@@ -4,7 +4,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`definition`] | a trigger, read from its JSON |
-//! | [`index`] | which triggers a key may fire, by its first bytes |
+//! | [`index`], `tree` | which triggers a key may fire, by its first bytes and its last ones |
 //! | [`event`] | what has happened, from the effects of a command |
 //! | `fire`, `direct` | a command with the triggers that it fires, in one group; the commonest of them |
 //! | `outbox` | what is done afterwards: attempts, back-off, dead letters |
@@ -16,6 +16,7 @@ mod fire;
 pub mod index;
 mod outbox;
 mod parse;
+mod tree;
 
 use parking_lot::RwLock;
 use std::ops::Deref;
@@ -27,7 +28,7 @@ use weft_store::Section;
 use crate::catalogue::{DELETED, Named};
 use crate::engine::Engine;
 use crate::special;
-use definition::{Trigger, kind};
+use definition::Trigger;
 pub(crate) use direct::Direct;
 pub(crate) use fire::{may_fire, needs, run};
 use index::Index;
@@ -112,16 +113,14 @@ impl Seen {
 }
 
 impl Engine {
-    /// Puts triggers in the place of what has their names, or takes that away. What keys may fire is found out anew,
-    /// which takes time in proportion to all of them.
+    /// Puts triggers in the place of what has their names, or takes that away.
     pub(crate) fn put_triggers(&self, triggers: impl IntoIterator<Item = (Box<[u8]>, Option<Trigger>)>) {
-        self.triggers.put(triggers);
-        let all = self.triggers.all().into_iter().map(|(_, trigger)| trigger);
-        let enabled: Vec<Arc<Trigger>> = all.filter(|trigger| trigger.enabled).collect();
-        let by_itself = enabled.iter().any(|trigger| trigger.on & kind::BY_ITSELF != 0);
-        self.special.set(special::TRIGGERS, !enabled.is_empty());
-        self.special.set(special::TRIGGERS_BY_ITSELF, by_itself);
-        *self.triggers.index.write() = Arc::new(Index::new(enabled));
+        let changes = self.triggers.put(triggers);
+        let mut index = self.triggers.index.write();
+        let index = Arc::make_mut(&mut index);
+        index.change(changes.iter().map(|(old, new)| (old.as_ref(), new.as_ref())));
+        self.special.set(special::TRIGGERS, !index.is_empty());
+        self.special.set(special::TRIGGERS_BY_ITSELF, index.has_by_itself());
     }
 
     /// Reads the triggers of the catalogue: when it came from a log or a snapshot. Says which could not be read, and

@@ -198,3 +198,26 @@ fn json_in_arguments_is_read_within_the_limits() {
         assert!(reply.contains("too much JSON in arguments") && reply.contains("memory"), "{kind}: {reply}");
     }
 }
+
+#[test]
+fn finding_the_keys_of_a_program_takes_no_longer_than_it_may_run() {
+    let (mut bench, client) = bench();
+    let cases = |from: usize, count: usize, then: fn(usize) -> String| -> Vec<String> {
+        (from..from + count).map(|at| format!(r#"{{"is":{at},"then":[{}]}}"#, then(at))).collect()
+    };
+    let none = cases(0, 30_000, |_| String::new());
+    let some = cases(30_000, 1000, |at| format!(r#"{{"let":{{"n{at}":1}}}}"#));
+    let text = format!(
+        r#"{{"steps":[{{"switch":0,"cases":[{},{}]}},["SET","k","v"]]}}"#,
+        none.join(","),
+        some.join(",")
+    );
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "SET", "many", &text]), "1");
+    let began = cpu_ms();
+    for _ in 0..20 {
+        assert_eq!(words(&mut bench, client, &["PROGRAM", "RUN", "many"]), "nil");
+    }
+    let took = (cpu_ms() - began) / 20.0;
+    println!("{took:.2} ms a run");
+    assert!(took < 20.0, "{took:.1} ms a run");
+}

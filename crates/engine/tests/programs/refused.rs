@@ -1,5 +1,6 @@
 //! What is wrong with a program is said when it is stored: where, and what was expected.
 
+use crate::sweep::cpu_ms;
 use weft_engine::program::Program;
 use weft_engine::program::functions::FUNCTIONS;
 use weft_engine::program::parse::{
@@ -222,4 +223,37 @@ fn what_the_schemas_refuse_is_refused_at_the_same_place() {
     ];
     assert_eq!(known.len(), FUNCTIONS.len() + forms.len());
     assert!(forms.iter().all(|form| known.contains_key(*form)));
+}
+
+#[test]
+fn how_long_a_program_takes_to_be_read_follows_from_its_bytes() {
+    let names: Vec<String> = (0..1000).map(|at| format!("\"name{at:04}\":1")).collect();
+    let program = |steps: String| format!(r#"{{"steps":[{{"let":{{{}}}}},{steps}]}}"#, names.join(","));
+    let many = |count: usize, part: &str| vec![part; count].join(",");
+    let reading =
+        |name: &str| program(format!(r#"{{"return":[{}]}}"#, many(60_000, &format!("\"${{{name}}}\""))));
+    let deep = |depth: usize| {
+        let steps = format!("[{}]", many(60_000, r#"["PING"]"#));
+        let blocks = (0..depth).fold(steps, |inside, _| format!(r#"[{{"block":{inside}}}]"#));
+        format!(r#"{{"steps":{blocks}}}"#)
+    };
+    let members =
+        |kind: &str| program(format!(r#"{{"return":[{}]}}"#, many(60_000, &format!(r#"{{"{kind}":1}}"#))));
+    let took = |text: &str| {
+        let times = (0..3).map(|_| {
+            let began = cpu_ms();
+            Program::parse(text.as_bytes()).expect("it is one");
+            cpu_ms() - began
+        });
+        times.fold(f64::INFINITY, f64::min)
+    };
+    for (what, quick, slow) in [
+        ("names", reading("name0999"), reading("name0000")),
+        ("blocks", deep(1), deep(22)),
+        ("functions", members("abs"), members("to_json")),
+    ] {
+        let (quick, slow) = (took(&quick), took(&slow));
+        println!("{what}: {quick:.1} and {slow:.1} ms");
+        assert!(slow < quick * 3.0 + 1.0, "{what}: {quick:.1} ms, and {slow:.1} ms");
+    }
 }

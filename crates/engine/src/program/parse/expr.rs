@@ -11,7 +11,7 @@
 use super::{EXPRESSIONS_MAX, Parser, Place, Problem};
 use crate::base64;
 use crate::program::expr::{Each, EachKind, Expr, Part, Segment};
-use crate::program::functions::FUNCTIONS;
+use crate::program::functions;
 use crate::program::json::Json;
 use crate::program::value::Value;
 
@@ -51,7 +51,7 @@ impl Parser {
         if FORMS.contains(&name) {
             return self.form(name, &of);
         }
-        let Some(&(_, function, min, max)) = FUNCTIONS.iter().find(|(other, ..)| *other == name) else {
+        let Some(&(_, function, min, max)) = functions::by_name(name) else {
             return Err(of.wrong(format!("unknown function \"{name}\"")));
         };
         let arguments = self.arguments(&of)?;

@@ -8,6 +8,8 @@
 mod expr;
 mod steps;
 
+use std::collections::HashMap;
+
 pub(super) use steps::is_code;
 
 use super::budget::Limits;
@@ -67,11 +69,17 @@ impl<'d> Place<'d> {
     }
     /// A JSON pointer to it.
     pub(super) fn pointer(&self) -> String {
-        let Some(parent) = self.parent else { return String::new() };
-        let above = parent.pointer();
+        let mut pointer = String::new();
+        self.write_pointer(&mut pointer);
+        pointer
+    }
+    fn write_pointer(&self, pointer: &mut String) {
+        let Some(parent) = self.parent else { return };
+        parent.write_pointer(pointer);
+        pointer.push('/');
         match self.step {
-            Step::Member(name) => format!("{above}/{}", name.replace('~', "~0").replace('/', "~1")),
-            Step::Element(at) => format!("{above}/{at}"),
+            Step::Member(name) => pointer.push_str(&name.replace('~', "~0").replace('/', "~1")),
+            Step::Element(at) => pointer.push_str(itoa::Buffer::new().format(at)),
         }
     }
     /// Something is wrong here.
@@ -119,8 +127,10 @@ impl<'d> Place<'d> {
 /// Reads programs.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
-    /// Names that are seen, with their places; the last one of a name counts.
+    /// Names that are seen, with their places.
     names: Vec<Name>,
+    /// Where they stand there, by themselves: the last one of a name counts.
+    by_name: HashMap<Box<str>, Vec<usize>>,
     pub(crate) slots: usize,
     loops: usize,
     blocks: usize,
@@ -248,12 +258,13 @@ impl Parser {
             return Err(place.wrong(format!("a program gives {NAMES_MAX} names at most")));
         }
         self.slots += 1;
+        self.by_name.entry(name.into()).or_default().push(self.names.len());
         self.names.push(Name { name: name.into(), slot, fixed });
         Ok(slot)
     }
     /// The place of a name that is given a value: its own if it is seen here, else a new one.
     fn assign(&mut self, name: &str, place: &Place<'_>) -> Result<usize, Problem> {
-        match self.names.iter().rev().find(|known| *known.name == *name) {
+        match self.known(name) {
             Some(Name { fixed: true, .. }) => {
                 Err(place
                     .wrong(format!("\"{name}\" is a parameter or what a loop gives, and cannot be changed")))
@@ -263,13 +274,20 @@ impl Parser {
         }
     }
     fn slot_of(&self, name: &str) -> Option<usize> {
-        self.names.iter().rev().find(|known| *known.name == *name).map(|known| known.slot)
+        self.known(name).map(|known| known.slot)
+    }
+    fn known(&self, name: &str) -> Option<&Name> {
+        self.by_name.get(name).and_then(|places| Some(&self.names[*places.last()?]))
     }
     /// Names that are given inside are not seen behind it.
     fn scope<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let seen = self.names.len();
         let result = work(self);
-        self.names.truncate(seen);
+        for name in self.names.drain(seen..) {
+            if let Some(places) = self.by_name.get_mut(&name.name) {
+                places.pop();
+            }
+        }
         result
     }
 }

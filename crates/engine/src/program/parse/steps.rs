@@ -1,5 +1,6 @@
 //! Owns: reading steps. Does not own: expressions (`super::expr`), what steps do (`crate::program::run`).
 
+use std::sync::Arc;
 use weft_protocol::table::flag;
 
 use super::{BLOCKS_MAX, Parser, Place, Problem};
@@ -9,7 +10,7 @@ use crate::inner;
 use crate::program::expr::Expr;
 use crate::program::json::Json;
 use crate::program::quick::Quick;
-use crate::program::steps::{Command, Fail, For, Over, Step, Steps, What};
+use crate::program::steps::{At, Command, Fail, For, Over, Step, Steps, What};
 use crate::program::value::Value;
 
 /// The members that a step may have, by the one that says what it does.
@@ -35,7 +36,13 @@ impl Parser {
         }
         self.blocks += 1;
         let steps = self.scope(|parser| {
-            place.elements("an array of steps")?.map(|place| parser.step(&place)).collect::<Result<_, _>>()
+            let steps = place.elements("an array of steps")?;
+            let pointer: Arc<str> = if steps.len() == 0 { Arc::default() } else { place.pointer().into() };
+            let step = |(number, place)| {
+                let at = At { block: Arc::clone(&pointer), number };
+                Ok(Step { at, what: parser.what(&place)? })
+            };
+            steps.enumerate().map(step).collect::<Result<_, _>>()
         });
         self.blocks -= 1;
         steps
@@ -46,14 +53,13 @@ impl Parser {
         place.member(name).map_or(Ok(Steps::default()), |place| self.block(&place))
     }
 
-    fn step(&mut self, place: &Place<'_>) -> Result<Step, Problem> {
-        let what = match place.json {
-            Json::List(_) => self.command(place, None)?,
-            Json::Object(_) if place.json.get("for").is_some() => self.loops(place)?,
-            Json::Object(_) => self.other(place)?,
-            _ => return Err(place.expected("a step: an array with a command, or an object")),
-        };
-        Ok(Step { at: place.pointer().into(), what })
+    fn what(&mut self, place: &Place<'_>) -> Result<What, Problem> {
+        match place.json {
+            Json::List(_) => self.command(place, None),
+            Json::Object(_) if place.json.get("for").is_some() => self.loops(place),
+            Json::Object(_) => self.other(place),
+            _ => Err(place.expected("a step: an array with a command, or an object")),
+        }
     }
 
     fn other(&mut self, place: &Place<'_>) -> Result<What, Problem> {
