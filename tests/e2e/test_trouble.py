@@ -1,9 +1,11 @@
 """Owns: bad input, slow and vanishing clients, limits, many connections, and how the server ends. Does not own: commands."""
 
 import os
+import pathlib
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -156,8 +158,12 @@ class Limits(unittest.TestCase):
                 self.assertLess(server.resident_bytes() - before, 32 << 20)
 
     def test_a_subscriber_that_stalls_is_cut(self):
-        with Server("--client-output-buffer-limit", "pubsub", "1mb", "0", "0") as server:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        log = pathlib.Path(folder.name) / "log"
+        with Server("--client-output-buffer-limit", "pubsub", "1mb", "0", "0", "--logfile", str(log)) as server:
             with server.connect() as slow, server.connect() as other:
+                slow.call("CLIENT", "SETNAME", "the-slow-one")
                 slow.call("SUBSCRIBE", "flood")
                 message = b"m" * 100_000
                 for _ in range(500):
@@ -165,6 +171,8 @@ class Limits(unittest.TestCase):
                         break
                 else:
                     self.fail("the subscriber was not cut")
+                # Whom it was is found in the log.
+                self.assertRegex(log.read_text(), r"client id=\d+ addr=\S+ name=the-slow-one user=default was closed")
 
     def test_an_idle_client_is_closed(self):
         with Server() as server, server.connect() as wire, server.connect() as subscriber:

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use weft_protocol::table::{flag, policy};
 use weft_store::stream::Group;
-use weft_store::waiters::{Line, Outcome, PLACE_BYTES, Spot};
+use weft_store::waiters::{GROUP_LINE_BYTES, Line, Outcome, PLACE_BYTES, Spot};
 use weft_store::{Batch, Claim, Guards, Key, ObjectRef, Op, ShardGuard, StreamId, ValueRef, Waiter, Waiters};
 
 use crate::args::{Args, OwnedArgs};
@@ -89,9 +89,12 @@ impl<'b> Context<'_, 'b> {
         (timeout_ms, empty): (u64, Empty),
     ) -> Result<(), Error> {
         let kind = Kind::of(args.args().spec);
-        let group_len = if kind == Kind::WithGroup { args.args().bytes(GROUP_AT).len() } else { 0 };
+        let group_bytes = match kind {
+            Kind::WithGroup => GROUP_LINE_BYTES + args.args().bytes(GROUP_AT).len(),
+            _ => 0,
+        };
         let name_bytes: usize = keys.clone().map(|at| args.args().bytes(at).len()).sum();
-        let held = WAIT_BYTES + args.memory_bytes() + name_bytes + keys.len() * (PLACE_BYTES + group_len);
+        let held = WAIT_BYTES + args.memory_bytes() + name_bytes + keys.len() * (PLACE_BYTES + group_bytes);
         self.session.info.connection.check_room(held)?;
         let mut shards = Vec::new();
         each_named(&args, |name| shards.push(self.engine.keyspace.shard_of(&self.engine.keyspace.key(name))));
@@ -374,7 +377,7 @@ fn groups(shard: &mut ShardGuard<'_>, whose: (u8, &[u8]), news: &News, stand: St
 }
 
 /// Serves those who wait for the keys that were written to, under the locks of the writer as far as they go. What is
-/// left stands in `local.ready` and is for [`serve_rest`]. Of those who wait it looks at as many as it serves, at a place
+/// left stands in `local.ready` and is for [`serve_rest`]. Of those who wait it looks at as many as it serves, at one
 /// of each group that may have use for what is new, and at few readers of several keys.
 pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, now_ms: u64) {
     let mut rest = VecDeque::new();

@@ -259,6 +259,29 @@ fn a_wide_wait_costs_others_nothing() {
     assert!(ratios.last().is_some_and(|&ratio| ratio <= 3.0), "{ratios:?}");
 }
 
+/// Nor do patterns that a client listens to, but those that a channel begins like.
+#[test]
+fn many_patterns_cost_a_message_nothing() {
+    let publish = |count: usize| {
+        let tries = (0..TRIES).map(|_| {
+            let mut bench = Bench::new();
+            let (listener, other) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+            let names: Vec<String> = (0..count).map(|number| format!("{number:06}:*")).collect();
+            let words = ["PSUBSCRIBE", "news.*"].into_iter().chain(names.iter().map(String::as_str));
+            bench.execute(listener, &words.map(str::as_bytes).collect::<Vec<_>>());
+            let message = [&b"PUBLISH"[..], b"news.today", b"x"];
+            assert_eq!(bench.run_args(other, &message), [support::Reply::Int(1)]);
+            (0..50).map(|_| bench.cost(other, &message, cpu_ns).0).sum::<u64>()
+        });
+        tries.min().expect("there is a try") as f64
+    };
+    let mut ratios = Vec::new();
+    while ratios.len() < ATTEMPTS && ratios.last().is_none_or(|&ratio| ratio > 4.0) {
+        ratios.push(publish(16_000) / publish(100));
+    }
+    assert!(ratios.last().is_some_and(|&ratio| ratio <= 4.0), "{ratios:?}");
+}
+
 /// Nor do prefixes that a client tracks, but those that a key begins with.
 #[test]
 fn many_prefixes_cost_a_write_nothing() {

@@ -180,6 +180,65 @@ fn consumers_of_a_group_are_served_in_turn() {
     assert!(!bench.is_waiting(two));
 }
 
+/// Whoever reads with a group hears of what changes for it, whichever way that comes, and of nothing else.
+#[test]
+fn readers_with_a_group_hear_of_what_is_new_to_it() {
+    let gone = "-NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option";
+    let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+    let came = |id: &str| format!("[[s [[{id} [a 1]]]]]");
+    let cases: [(&[&str], &str); 17] = [
+        (&["XADD s 5-0 a 1"], &came("5-0")),
+        // The group has been behind all that came, and is set back.
+        (&["XGROUP SETID s g 9-0", "XADD s 5-0 a 1", "XGROUP SETID s g 3-0"], &came("5-0")),
+        (&["XGROUP SETID s g 9-0", "XADD s 5-0 a 1", "XADD s 9-1 a 1"], &came("9-1")),
+        (&["XGROUP DESTROY s g"], gone),
+        (&["DEL s"], gone),
+        (&["SET s x"], wrong),
+        (&["XADD t 1-1 a 1", "RENAME t s"], gone),
+        (&["XADD t 7-0 a 1", "XGROUP CREATE t g 0", "RENAME t s"], &came("7-0")),
+        (&["XADD t 7-0 a 1", "XGROUP CREATE t g 0", "COPY t s REPLACE"], &came("7-0")),
+        (&["SWAPDB 0 1"], gone),
+        (&["FLUSHALL"], gone),
+        // When its time is up nothing is told, but by who makes it anew.
+        (&["PEXPIRE s 10", "pass", "XADD s 1-0 a 1"], gone),
+        (&["PEXPIRE s 10", "pass", "XGROUP CREATE s h $ MKSTREAM"], gone),
+        (&["PEXPIRE s 10", "pass", "XGROUP CREATE s g $ MKSTREAM", "XADD s 1-0 a 1"], &came("1-0")),
+        // What changes nothing for it.
+        (&["XADD s MAXLEN 0 5-0 a 1", "XSETID s 6-0", "XGROUP CREATECONSUMER s g x", "XTRIM s MAXLEN 0"], ""),
+        (&["XGROUP DESTROY s other", "XGROUP CREATE s new 0", "XACK s g 1-0", "XDEL s 1-0"], ""),
+        (&["XGROUP SETID s g 9-0", "XADD s 5-0 a 1"], ""),
+    ];
+    for (commands, expected) in cases {
+        for others in [0, 3] {
+            let mut bench = Bench::new();
+            let (reader, writer) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+            bench.text(writer, "XADD s 2-0 a 1");
+            bench.text(writer, "XGROUP CREATE s g $");
+            bench.text(writer, "XGROUP CREATE s other $");
+            // Others wait with groups of their own, which are behind all that comes.
+            for at in 0..others {
+                bench.text(writer, &format!("XGROUP CREATE s ahead{at} 100-0"));
+                let other = bench.connect(Protocol::Resp2);
+                assert!(
+                    bench.run(other, &format!("XREADGROUP GROUP ahead{at} c BLOCK 0 STREAMS s >")).is_empty()
+                );
+            }
+            assert!(bench.run(reader, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >").is_empty());
+            for &command in commands {
+                if command == "pass" {
+                    bench.pass(20);
+                } else {
+                    let reply = bench.text(writer, command);
+                    assert!(!reply.starts_with('-'), "{command}: {reply}");
+                }
+            }
+            let got: Vec<_> = bench.take(reader).iter().map(support::show).collect();
+            assert_eq!(got.concat(), expected, "{commands:?}, {others} others");
+            assert_eq!(bench.is_waiting(reader), expected.is_empty());
+        }
+    }
+}
+
 /// The command table looks for the word STREAMS behind the group; a consumer of this name leads it astray.
 #[test]
 fn a_consumer_may_be_called_streams() {

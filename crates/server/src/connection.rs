@@ -16,7 +16,7 @@ use weft_engine::args::Slot;
 use weft_engine::config::Settings;
 use weft_engine::reply::Output;
 use weft_engine::requests::Origin;
-use weft_engine::session::{ConnectionInfo, Session, client_flag};
+use weft_engine::session::{ClientInfo, ConnectionInfo, Session, client_flag};
 use weft_engine::{Engine, Requests};
 use weft_protocol::{Limits, Malformed, Outcome, resp};
 use weft_store::Keyspace;
@@ -229,6 +229,15 @@ impl Connection {
             Peer::Resp(single) => single.client.session.authenticated,
             Peer::Respb(channels) => channels.authenticated,
             Peer::Http(http) => http.client.session.authenticated,
+        }
+    }
+
+    /// The client that has come first, if it is there.
+    pub(crate) fn first_client(&self) -> Option<&Arc<ClientInfo>> {
+        match &self.peer {
+            Peer::Resp(single) => Some(&single.client.session.info),
+            Peer::Respb(channels) => channels.get(0).map(|open| &open.client.session.info),
+            Peer::Http(http) => Some(&http.client.session.info),
         }
     }
 

@@ -13,8 +13,8 @@ use crate::sys::heap;
 const KEPT_BYTES: i32 = 1 << 20;
 /// Free bytes, beyond those that there were when some were last given back, of which it is worth it.
 const GROWTH_BYTES: usize = 1 << 20;
-/// Between two looks, and at least so many times what the last one took, since it holds the arenas' locks; but no longer
-/// than this. Millions of blocks that have just been freed make one look long, and the next ones short.
+/// Between two looks, and at least so many times what the last one took, since it holds the arenas' locks; but no
+/// longer than this. Millions of blocks that have just been freed make one look long, and the next ones short.
 const REST: Duration = Duration::from_secs(1);
 const REST_FACTOR: u32 = 1000;
 const REST_MAX: Duration = Duration::from_secs(10);

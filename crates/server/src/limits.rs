@@ -74,7 +74,8 @@ pub(crate) const MESSAGES_PER_TICK_MAX: usize = 512;
 /// of them [`GIVEN_UP_PAGE_COST`].
 pub(crate) const GIVEN_UP_PER_TICK_MAX: usize = 512;
 pub(crate) const GIVEN_UP_PAGE_COST: usize = 16;
-/// Places in the queues of keys, of waits with many keys that are over, which a tick gives back. Each costs 0.2 to 1 us.
+/// Places in the queues of keys, of waits with many keys that are over, which a tick gives back. Each costs 0.2 to
+/// 1 us.
 pub(crate) const PLACES_PER_TICK_MAX: usize = 2048;
 /// Pages of HTTP, console and documents, that one connection is sent in a tick.
 pub(crate) const PAGES_PER_TICK_MAX: u32 = 4;

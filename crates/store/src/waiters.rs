@@ -9,8 +9,8 @@
 //! serves without a look at the others, however many they are. A list serves the first of one line, a sorted set the
 //! first of another. Readers of a stream stand in the order of the ids behind which they read, so that an entry finds
 //! those who have not got that far. Those who read with a group are served one after the other, as the group goes on:
-//! each group of a key has a line of its own, and what it is known to have read stands in an order too, so that an entry
-//! finds the groups that have not.
+//! each group of a key has a line of its own, and what it is known to have read stands in an order too, so that an
+//! entry finds the groups that have not.
 //!
 //! All places of a shard are in one ordered map. Thousands may wait for one key, or one client for thousands of keys: a
 //! place comes, is found and goes in logarithmic time, and takes [`PLACE_BYTES`] beside the key's name.
@@ -24,8 +24,10 @@ use crate::stream::StreamId;
 
 /// The most places in the queues of one shard; a command that would exceed it is refused.
 pub const WAITERS_PER_SHARD_MAX: usize = 1 << 20;
-/// What a place takes at most, with a key and a group that nobody else waits for, beside their names.
-pub const PLACE_BYTES: usize = 512;
+/// What a place takes at most, with a key that nobody else waits for, beside its name.
+pub const PLACE_BYTES: usize = 256;
+/// What the line of a group takes beside the group's name.
+pub const GROUP_LINE_BYTES: usize = 512;
 
 /// Who ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,8 +172,8 @@ impl Waiters {
     pub const fn figures(&self) -> Figures {
         self.figures
     }
-    /// Puts a waiter into a line of a key, behind an id if it reads, and gives the number of its place. Nothing when the
-    /// shard is full.
+    /// Puts a waiter into a line of a key, behind an id if it reads, and gives the number of its place. Nothing when
+    /// the shard is full.
     #[must_use]
     pub fn join(
         &mut self,

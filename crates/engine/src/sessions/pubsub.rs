@@ -3,10 +3,12 @@
 //!
 //! A channel's subscribers stand in one of many parts, each with a lock; a message is put into its receivers' mailboxes
 //! under that lock, so all receivers see a channel's messages in the same order. Pattern subscribers have one list; it
-//! is read under the channel's lock, which keeps that order for them too.
+//! is read under the channel's lock, which keeps that order for them too. A message is compared with those patterns that
+//! begin like its channel, up to what is special in them.
 
 use parking_lot::{Mutex, RwLock};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound::{Included, Unbounded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_store::KeyHasher;
@@ -52,12 +54,72 @@ impl Part {
     }
 }
 
+/// Subscriptions to patterns.
+#[derive(Debug, Default)]
+struct Patterns {
+    list: BTreeMap<Box<[u8]>, Vec<Recipient>>,
+    /// Lengths of their beginnings, and how many have each.
+    lengths: BTreeMap<usize, usize>,
+}
+
+/// What is special in a pattern.
+const SPECIAL: &[u8] = b"*?[\\";
+
+/// What every channel begins with that a pattern stands for.
+fn literal(pattern: &[u8]) -> &[u8] {
+    pattern.iter().position(|byte| SPECIAL.contains(byte)).map_or(pattern, |end| &pattern[..end])
+}
+
+impl Patterns {
+    fn join(&mut self, pattern: &[u8], who: Recipient) {
+        if let Some(subscribers) = self.list.get_mut(pattern) {
+            return subscribers.push(who);
+        }
+        self.list.insert(pattern.into(), vec![who]);
+        *self.lengths.entry(literal(pattern).len()).or_default() += 1;
+    }
+    fn leave(&mut self, pattern: &[u8], client: u64) {
+        let Some(subscribers) = self.list.get_mut(pattern) else { return };
+        subscribers.retain(|who| who.client != client);
+        if !subscribers.is_empty() {
+            return;
+        }
+        self.list.remove(pattern);
+        let len = literal(pattern).len();
+        if let Some(count) = self.lengths.get_mut(&len) {
+            *count -= 1;
+            if *count == 0 {
+                self.lengths.remove(&len);
+            }
+        }
+    }
+    /// Those that a channel matches.
+    fn each(&self, channel: &[u8], mut visit: impl FnMut(&[u8], &[Recipient])) {
+        // A pattern that begins like the channel has nothing special before that ends.
+        let common = literal(channel).len();
+        if let Some(subscribers) = self.list.get(channel).filter(|_| common == channel.len()) {
+            visit(channel, subscribers);
+        }
+        for &len in self.lengths.range(..=common).map(|(len, _)| len) {
+            for &special in SPECIAL {
+                let begins = [&channel[..len], &[special]].concat();
+                let range = self.list.range::<[u8], _>((Included(&*begins), Unbounded));
+                for (pattern, subscribers) in range.take_while(|(pattern, _)| pattern.starts_with(&begins)) {
+                    if glob::matches(pattern, channel) {
+                        visit(pattern, subscribers);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// All subscriptions.
 #[derive(Debug)]
 pub struct PubSub {
     hasher: KeyHasher,
     parts: [Mutex<Part>; PARTS],
-    patterns: RwLock<Channels>,
+    patterns: RwLock<Patterns>,
     /// Subscriptions to channels and patterns that may be of keyspace events.
     of_events: AtomicUsize,
 }
@@ -108,11 +170,11 @@ impl PubSub {
     /// A client's first subscription to a pattern.
     pub fn subscribe_pattern(&self, pattern: &[u8], who: Recipient) {
         self.of_events.fetch_add(usize::from(may_be_heard_by(pattern, true)), Relaxed);
-        join(&mut self.patterns.write(), pattern, who);
+        self.patterns.write().join(pattern, who);
     }
     /// The end of one.
     pub fn unsubscribe_pattern(&self, pattern: &[u8], client: u64) {
-        leave(&mut self.patterns.write(), pattern, client);
+        self.patterns.write().leave(pattern, client);
         self.of_events.fetch_sub(usize::from(may_be_heard_by(pattern, true)), Relaxed);
     }
     /// Whether anybody is subscribed who may get keyspace events.
@@ -160,20 +222,18 @@ impl PubSub {
     /// How many would get a message now.
     #[must_use]
     pub fn receivers(&self, space: Space, channel: &[u8]) -> usize {
-        let patterns = self.patterns.read();
-        let matching = patterns
-            .iter()
-            .filter(|(pattern, _)| space == Space::Global && glob::matches(pattern, channel))
-            .map(|(_, subscribers)| subscribers.len());
-        matching.sum::<usize>() + self.subscribers(space, channel)
+        let mut count = 0;
+        if space == Space::Global {
+            self.patterns.read().each(channel, |_, subscribers| count += subscribers.len());
+        }
+        count + self.subscribers(space, channel)
     }
 
     fn publish_to_patterns(&self, mailboxes: &Mailboxes, channel: &[u8], payload: &[u8]) -> usize {
-        let patterns = self.patterns.read();
         let mut receivers = 0;
-        for (pattern, subscribers) in patterns.iter().filter(|(pattern, _)| glob::matches(pattern, channel)) {
+        self.patterns.read().each(channel, |pattern, subscribers| {
             let push = Arc::new(Push::PatternMessage {
-                pattern: pattern.clone(),
+                pattern: pattern.into(),
                 channel: channel.into(),
                 payload: payload.into(),
             });
@@ -181,7 +241,7 @@ impl PubSub {
             for &who in subscribers {
                 mailboxes.post(Message::Push(who, Arc::clone(&push)));
             }
-        }
+        });
         receivers
     }
 
@@ -194,7 +254,7 @@ impl PubSub {
         payload: &[u8],
     ) -> usize {
         let patterns = self.patterns.read();
-        let Some(subscribers) = patterns.get(pattern) else { return 0 };
+        let Some(subscribers) = patterns.list.get(pattern) else { return 0 };
         let push = Arc::new(Push::PatternMessage {
             pattern: pattern.into(),
             channel: channel.into(),
@@ -206,7 +266,7 @@ impl PubSub {
     /// Whether anybody is subscribed to a pattern.
     #[must_use]
     pub fn has_pattern(&self, pattern: &[u8]) -> bool {
-        self.patterns.read().contains_key(pattern)
+        self.patterns.read().list.contains_key(pattern)
     }
 
     /// PUBSUB CHANNELS: the channels with subscribers that match a pattern, or all.
@@ -229,18 +289,16 @@ impl PubSub {
     /// subscription.
     pub fn subscribers_where(&self, picks: impl Fn(&[u8], bool) -> bool) -> Vec<Recipient> {
         let mut found: Vec<Recipient> = Vec::new();
-        let mut look = |channels: &Channels, is_pattern| {
-            channels
-                .iter()
-                .filter(|(name, _)| picks(name, is_pattern))
-                .for_each(|(_, who)| found.extend(who));
+        let mut look = |name: &[u8], who: &[Recipient], is_pattern| {
+            if picks(name, is_pattern) {
+                found.extend(who);
+            }
         };
         for part in &self.parts {
             let part = part.lock();
-            look(&part.global, false);
-            look(&part.shard, false);
+            part.global.iter().chain(&part.shard).for_each(|(name, who)| look(name, who, false));
         }
-        look(&self.patterns.read(), true);
+        self.patterns.read().list.iter().for_each(|(name, who)| look(name, who, true));
         found.sort_unstable_by_key(|who| who.client);
         found.dedup();
         found
@@ -248,7 +306,7 @@ impl PubSub {
     /// PUBSUB NUMPAT: patterns that anybody is subscribed to.
     #[must_use]
     pub fn pattern_count(&self) -> usize {
-        self.patterns.read().len()
+        self.patterns.read().list.len()
     }
 }
 
@@ -257,12 +315,40 @@ const CHANNELS: &[u8] = b"__key";
 
 /// Whether a channel may be one of events, or a pattern stand for one.
 fn may_be_heard_by(name: &[u8], is_pattern: bool) -> bool {
-    let literal = if is_pattern {
-        name.iter().position(|byte| b"*?[\\".contains(byte)).map_or(name, |end| &name[..end])
-    } else {
-        name
-    };
+    let literal = if is_pattern { literal(name) } else { name };
     let common = literal.len().min(CHANNELS.len());
     literal[..common] == CHANNELS[..common]
         && (is_pattern && literal.len() < name.len() || common == CHANNELS.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mailbox::Address;
+
+    #[test]
+    fn the_patterns_that_match_are_found_by_their_beginning() {
+        let pieces: [&[u8]; 8] = [b"", b"a", b"ab", b"*", b"?", b"[ab]", b"\\*", b"b"];
+        let who = Recipient { client: 7, address: Address { worker: 0, channel: 0, connection: 0 } };
+        let mut patterns = Patterns::default();
+        let mut all = std::collections::BTreeSet::new();
+        for one in pieces {
+            for two in pieces {
+                for three in pieces {
+                    all.insert([one, two, three].concat());
+                }
+            }
+        }
+        all.iter().for_each(|pattern| patterns.join(pattern, who));
+        for channel in [&b""[..], b"a", b"ab", b"aba", b"b", b"abab", b"*", b"a*b", b"[ab]", b"?", b"\\*"] {
+            let mut found = Vec::new();
+            patterns.each(channel, |pattern, _| found.push(pattern.to_vec()));
+            found.sort();
+            let expected: Vec<_> =
+                all.iter().filter(|pattern| glob::matches(pattern, channel)).cloned().collect();
+            assert_eq!(found, expected, "{}", String::from_utf8_lossy(channel));
+        }
+        all.iter().for_each(|pattern| patterns.leave(pattern, 7));
+        assert!(patterns.list.is_empty() && patterns.lengths.is_empty());
+    }
 }

@@ -23,6 +23,7 @@ use crate::limits::{
     DRAIN_BYTES_MAX, DRAIN_MS, DRAIN_STEP_BYTES, FAREWELL_MS, GIVEN_UP_PAGE_COST, GIVEN_UP_PER_TICK_MAX,
     SWEEP_MS,
 };
+use crate::warning;
 
 /// Ends the wait of a client that is to go: it has not run. `false` where somebody has begun to serve it, or its script
 /// has been left in the middle: its reply is on the way.
@@ -124,6 +125,18 @@ impl Worker<'_> {
         let Some(connection) = self.io.get(index) else { return };
         if connection.life == Life::Open {
             self.engine.stats.output_limit_closed.fetch_add(1, Relaxed);
+            // Strangers could fill the log.
+            if let Some(info) = connection.first_client().filter(|_| connection.is_authenticated()) {
+                let name = info.labels.lock().as_ref().map(|labels| labels.name.clone());
+                warning!(
+                    "client id={} addr={} name={} user={} was closed: it has not read what it is owed, more than \
+                     client-output-buffer-limit allows",
+                    info.id,
+                    info.connection.peer,
+                    String::from_utf8_lossy(&name.unwrap_or_default()),
+                    info.user.lock().name
+                );
+            }
         }
         match connection.peer {
             Peer::Respb(_) if connection.is_authenticated() => {
