@@ -3,8 +3,8 @@
 //!
 //! A channel's subscribers stand in one of many parts, each with a lock; a message is put into its receivers' mailboxes
 //! under that lock, so all receivers see a channel's messages in the same order. Pattern subscribers have one list; it
-//! is read under the channel's lock, which keeps that order for them too. A message is compared with those patterns that
-//! begin like its channel, up to what is special in them.
+//! is read under the channel's lock, which keeps that order for them too. A message is compared with those patterns
+//! that begin like its channel, up to what is special in them.
 
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
