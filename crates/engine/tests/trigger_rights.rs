@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use support::{Bench, show};
 use weft_engine::background::Background;
 use weft_engine::reply::Protocol;
+use weft_store::Digest;
 
 fn bench() -> (Bench, u32) {
     let mut bench = Bench::new();
@@ -17,6 +18,15 @@ fn bench() -> (Bench, u32) {
 fn words(bench: &mut Bench, client: u32, words: &[&str]) -> String {
     let replies = bench.run_args(client, &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
     replies.iter().map(show).collect::<Vec<_>>().join(" ")
+}
+
+fn digest(bench: &mut Bench, client: u32) -> Digest {
+    let mut digest = Digest::default();
+    bench.attempt(client, |attempt| {
+        digest = attempt.digest();
+        false
+    });
+    digest
 }
 
 fn store(bench: &mut Bench, client: u32, kind: &str, name: &str, text: &str) {
@@ -151,4 +161,62 @@ fn a_made_up_event_has_what_a_set_has() {
     );
     let other = words(&mut bench, admin, &["TRIGGER", "TEST", "w", r#"{"key":"user:1","value":"5","db":1}"#]);
     assert!(other.starts_with("{fires:false "), "{other}");
+}
+
+#[test]
+fn all_that_a_command_fires_has_the_time_of_one_program() {
+    let (mut bench, client) = bench();
+    let some = r#"{"limits":{"time-ms":60000},"steps":[{"for":"i","range":[0,100],"do":[["INCR","n"]]}]}"#;
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "SET", "some", some]), "1");
+    store(&mut bench, client, "TRIGGER", "t", r#"{"key":"k:*","inside":"some"}"#);
+    let pairs: Vec<String> = (0..1000).map(|at| format!("k:{at} v")).collect();
+    let many = format!("MSET {}", pairs.join(" "));
+    assert_eq!(bench.text(client, "CONFIG SET program-time-ms-max 1"), "OK");
+    let before = digest(&mut bench, client);
+    let answer = bench.text(client, &many);
+    assert!(answer.starts_with("-LIMIT trigger t: ") || answer.starts_with("-ERR trigger t: "), "{answer}");
+    assert!(answer.contains("program-time-ms-max"), "{answer}");
+    assert_eq!(digest(&mut bench, client), before);
+    assert_eq!(bench.text(client, "CONFIG SET program-time-ms-max 60000"), "OK");
+    assert_eq!(bench.text(client, &many), "OK");
+    assert_eq!(bench.text(client, "GET n"), "100000");
+}
+
+#[test]
+fn a_programs_time_is_also_that_of_what_its_commands_fire() {
+    let (mut bench, client) = bench();
+    assert_eq!(bench.text(client, "CONFIG SET program-time-ms-max 60000"), "OK");
+    // Less than its own time each, more than that of the program around it together; which has fewer steps than there
+    // are between two looks at the clock.
+    let slow = r#"{"steps":[{"for":"i","range":[0,4500],"do":[{"let":{"x":"${i}"}}]},["INCR","n"]],"limits":{"time-ms":60000}}"#;
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "SET", "slow", slow]), "1");
+    store(&mut bench, client, "TRIGGER", "t", r#"{"key":"k:*","inside":"slow"}"#);
+    let around = |ms: u64| {
+        format!(
+            r#"{{"limits":{{"time-ms":{ms}}},"steps":[{{"for":"i","range":[0,14],"do":[["SET","k:${{i}}","v"]]}}]}}"#
+        )
+    };
+    let before = digest(&mut bench, client);
+    let answer = words(&mut bench, client, &["PROGRAM", "EVAL", &around(1)]);
+    assert!(answer.contains(" SET: trigger t: ") && answer.contains("time"), "{answer}");
+    assert_eq!(digest(&mut bench, client), before, "nothing of it stays");
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "EVAL", &around(60_000)]), "nil");
+    assert_eq!(bench.text(client, "GET n"), "14");
+}
+
+#[test]
+fn an_expression_of_a_trigger_that_fails_says_where_it_stands() {
+    let (mut bench, client) = bench();
+    for (text, pointer) in [
+        (r#"{"key":"k","when":{"+":["${event.value}",1]},"publish":"c"}"#, "/when"),
+        (r#"{"key":"k","stream":"${event.none}"}"#, "/stream"),
+        (r#"{"key":"k","publish":"${event.none}"}"#, "/publish"),
+    ] {
+        store(&mut bench, client, "TRIGGER", "t", text);
+        let answer = bench.text(client, "SET k no-number");
+        assert!(answer.starts_with(&format!("-ERR trigger t: {pointer}: ")), "{text}: {answer}");
+        let answer =
+            words(&mut bench, client, &["TRIGGER", "TEST", "t", r#"{"key":"k","value":"no-number"}"#]);
+        assert!(answer.starts_with(&format!("-ERR {pointer}: ")), "{text}: {answer}");
+    }
 }

@@ -232,47 +232,6 @@ fn a_circle_afterwards_ends_with_its_names_and_is_not_tried_again() {
 }
 
 #[test]
-fn all_that_a_command_fires_has_the_time_of_one_program() {
-    let (mut bench, client) = bench();
-    let some = r#"{"limits":{"time-ms":60000},"steps":[{"for":"i","range":[0,100],"do":[["INCR","n"]]}]}"#;
-    assert_eq!(words(&mut bench, client, &["PROGRAM", "SET", "some", some]), "1");
-    trigger(&mut bench, client, "t", r#"{"key":"k:*","inside":"some"}"#);
-    let pairs: Vec<String> = (0..1000).map(|at| format!("k:{at} v")).collect();
-    let many = format!("MSET {}", pairs.join(" "));
-    assert_eq!(bench.text(client, "CONFIG SET program-time-ms-max 1"), "OK");
-    let before = digest(&mut bench, client);
-    let answer = bench.text(client, &many);
-    assert!(answer.starts_with("-LIMIT trigger t: ") || answer.starts_with("-ERR trigger t: "), "{answer}");
-    assert!(answer.contains("program-time-ms-max"), "{answer}");
-    assert_eq!(digest(&mut bench, client), before);
-    assert_eq!(bench.text(client, "CONFIG SET program-time-ms-max 60000"), "OK");
-    assert_eq!(bench.text(client, &many), "OK");
-    assert_eq!(bench.text(client, "GET n"), "100000");
-}
-
-#[test]
-fn a_programs_time_is_also_that_of_what_its_commands_fire() {
-    let (mut bench, client) = bench();
-    assert_eq!(bench.text(client, "CONFIG SET program-time-ms-max 60000"), "OK");
-    // Less than its own time each, more than that of the program around it together; which has fewer steps than there
-    // are between two looks at the clock.
-    let slow = r#"{"steps":[{"for":"i","range":[0,4500],"do":[{"let":{"x":"${i}"}}]},["INCR","n"]],"limits":{"time-ms":60000}}"#;
-    assert_eq!(words(&mut bench, client, &["PROGRAM", "SET", "slow", slow]), "1");
-    trigger(&mut bench, client, "t", r#"{"key":"k:*","inside":"slow"}"#);
-    let around = |ms: u64| {
-        format!(
-            r#"{{"limits":{{"time-ms":{ms}}},"steps":[{{"for":"i","range":[0,14],"do":[["SET","k:${{i}}","v"]]}}]}}"#
-        )
-    };
-    let before = digest(&mut bench, client);
-    let answer = words(&mut bench, client, &["PROGRAM", "EVAL", &around(1)]);
-    assert!(answer.contains(" SET: trigger t: ") && answer.contains("time"), "{answer}");
-    assert_eq!(digest(&mut bench, client), before, "nothing of it stays");
-    assert_eq!(words(&mut bench, client, &["PROGRAM", "EVAL", &around(60_000)]), "nil");
-    assert_eq!(bench.text(client, "GET n"), "14");
-}
-
-#[test]
 fn a_test_shows_what_a_trigger_would_do_and_does_nothing() {
     let (mut bench, client) = bench();
     let stamp = r#"{"params":[{"name":"event","type":"object"}],"steps":[

@@ -105,7 +105,8 @@ impl Budget {
             self.ends = Instant::now().checked_add(Duration::from_millis(self.limits.time_ms));
         }
     }
-    /// It has the time of what has set it going, of which there may be less: its own begins now. Gives when that is over.
+    /// It has the time of what has set it going, of which there may be less: its own begins now. Gives when that is
+    /// over.
     pub(super) fn begin_within(&mut self, around: Option<Instant>) -> Option<Instant> {
         self.begin();
         self.ends = [self.ends, around].into_iter().flatten().min();

@@ -160,8 +160,8 @@ impl Prepared {
         Ok(which)
     }
     /// What a run needs: its locks are taken next, under which it [takes](Self::take) what was found. Where everything
-    /// is `open` no shard is named. A mistake in the request is told by the run. What needs everything is read here too,
-    /// while others go on.
+    /// is `open` no shard is named. A mistake in the request is told by the run. What needs everything is read here
+    /// too, while others go on.
     pub(crate) fn needs(&mut self, engine: &Engine, by: By, args: &Args<'_>, open: bool) -> Needs {
         (self.next, self.waits) = (None, None);
         let Ok((which, params)) = self.look_up(engine, by, args) else { return Needs::Shards(Vec::new()) };

@@ -14,9 +14,10 @@ use std::collections::{HashMap, HashSet};
 use weft_protocol::table::{CommandId, flag, policy};
 
 use super::cost::is_short;
-use super::expr::{Expr, Part};
+use super::expr::{Expr, Fault, Frame, Part};
 use super::short::Short;
 use super::steps::{Command, Step, What, each_expr};
+use super::value::Value;
 use crate::args::Args;
 use crate::commands::handler_of;
 use crate::error::full_name;
@@ -79,6 +80,13 @@ impl Quick {
             key: 0,
         })
     }
+}
+
+/// Whether also what is left suffices for all that stands behind the last write of a quick program: its expressions go
+/// through nothing that is large, since there is none.
+#[inline]
+pub(super) fn nothing_fails_behind(frame: &mut Frame) -> Result<bool, Fault> {
+    Ok(frame.budget.settle()? && !frame.values.iter().any(Value::is_large))
 }
 
 /// Says whether steps always take about the same short time, and marks the writes behind which nothing can fail.

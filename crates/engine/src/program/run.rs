@@ -8,7 +8,7 @@ use super::budget::{Budget, Limits};
 use super::cost::{Cost, is_short};
 use super::expr::{Expr, Fault, Frame};
 use super::keys::{self, Keys};
-use super::quick::Quick;
+use super::quick::{Quick, nothing_fails_behind};
 use super::reply::value_of;
 use super::short::{Short, Waits};
 use super::steps::{Command, Fail, For, Over, Program, Step, What};
@@ -690,13 +690,6 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         }
         Ok(())
     }
-}
-
-/// Whether also what is left suffices for all that stands behind the last write of a quick program: its expressions go
-/// through nothing that is large, since there is none.
-#[inline]
-fn nothing_fails_behind(frame: &mut Frame) -> Result<bool, Fault> {
-    Ok(frame.budget.settle()? && !frame.values.iter().any(Value::is_large))
 }
 
 #[cold]

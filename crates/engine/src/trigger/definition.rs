@@ -55,6 +55,18 @@ pub enum Action {
     Publish(Expr),
 }
 
+impl Action {
+    /// Where it stands in the definition.
+    pub(super) const fn pointer(&self) -> &'static str {
+        match self {
+            Self::Inside(_) => "/inside",
+            Self::After(_) => "/after",
+            Self::Stream(_) => "/stream",
+            Self::Publish(_) => "/publish",
+        }
+    }
+}
+
 /// A trigger's program as it was when it was looked up last, at a version of all programs.
 #[derive(Debug, Default)]
 struct Link(RwLock<(u64, Option<Arc<Stored>>)>);

@@ -27,7 +27,7 @@ use crate::handler::{Handler, Needs};
 use crate::inner::{self, Inner};
 use crate::keys;
 use crate::program::budget::{Budget, Limits};
-use crate::program::expr::{Expr, Frame};
+use crate::program::expr::{Expr, Fault, Frame};
 use crate::program::keys::Keys;
 use crate::program::prepared::unknown;
 use crate::program::value::{Members, Value};
@@ -137,7 +137,7 @@ impl Trigger {
         }
         let Some(when) = &self.when else { return Ok((true, "everything matches")) };
         let holds = self.frame(engine, engine.clock.now_ms(), event.clone()).holds(when);
-        match holds.map_err(|fault| Error::new(ErrorCode::Program, fault))? {
+        match holds.map_err(|fault| at(WHEN, &fault))? {
             true => Ok((true, "everything matches, and the condition holds")),
             false => Ok((false, "the condition does not hold")),
         }
@@ -152,7 +152,7 @@ impl Trigger {
     ) -> Result<Vec<u8>, Error> {
         let mut text = Vec::new();
         let written = self.frame(engine, now_ms, event).write_text(to, &mut text);
-        written.map_err(|fault| Error::new(ErrorCode::Program, fault))?;
+        written.map_err(|fault| at(self.action.pointer(), &fault))?;
         Ok(text)
     }
     /// The error about its program, which is not stored.
@@ -275,18 +275,18 @@ impl Firing<'_, '_, '_, '_> {
             0 => Value::Null,
             read => event.value(read, full_name(self.spec).as_bytes(), self.inner.context()),
         };
-        let failed = |fault| Error::new(ErrorCode::Program, fault);
         if let Some(when) = &trigger.when
             && !trigger
                 .frame(engine, self.inner.context().now_ms, value.clone())
                 .holds(when)
-                .map_err(failed)?
+                .map_err(|fault| at(WHEN, &fault))?
         {
             Figures::count(&trigger.figures.passed_over);
             return Ok(());
         }
         // What the trigger writes is fired for here, and not by the commands that write it.
         let mark = self.inner.context().local.effects.recorder.tape().mark();
+        let told = |fault: Fault| at(trigger.action.pointer(), &fault);
         match &trigger.action {
             Action::Inside(_) => {
                 let stored = stored.ok_or_else(|| trigger.no_program())?;
@@ -303,7 +303,7 @@ impl Firing<'_, '_, '_, '_> {
                 let mut frame = trigger.frame(engine, self.inner.context().now_ms, value.clone());
                 let mut args = Composed::default();
                 args.push(b"XADD");
-                args.push_with(|text| frame.write_text(name, text)).map_err(failed)?;
+                args.push_with(|text| frame.write_text(name, text)).map_err(told)?;
                 args.push(b"*");
                 push_members(&value, &mut args);
                 self.as_owner(trigger, event.db, |inner| run_command(inner, b"XADD", &args))?;
@@ -312,7 +312,7 @@ impl Firing<'_, '_, '_, '_> {
                 let mut frame = trigger.frame(engine, self.inner.context().now_ms, value.clone());
                 let mut args = Composed::default();
                 args.push(b"PUBLISH");
-                args.push_with(|text| frame.write_text(channel, text)).map_err(failed)?;
+                args.push_with(|text| frame.write_text(channel, text)).map_err(told)?;
                 args.push(&value.to_json());
                 self.as_owner(trigger, event.db, |inner| run_command(inner, b"PUBLISH", &args))?;
             }
@@ -342,6 +342,15 @@ impl Firing<'_, '_, '_, '_> {
             outcome
         })
     }
+}
+
+/// Where a condition stands.
+pub(super) const WHEN: &str = "/when";
+
+/// The error about an expression of a trigger, with where it stands.
+#[cold]
+pub(super) fn at(pointer: &str, fault: &Fault) -> Error {
+    Error::new(ErrorCode::Program, format!("{pointer}: {fault}"))
 }
 
 /// An error with the names of the triggers that led to it, once.

@@ -1,8 +1,8 @@
 //! Owns: which triggers a key may fire: by the bytes that a pattern begins with and ends with, and by the whole key
 //! where it has no wildcard. Does not own: their other conditions, the tree (`super::tree`).
 //!
-//! A look-up costs steps for the bytes that the key has in common with beginnings, and not for the number of triggers; a
-//! key whose first byte none begins with costs one bit, and what all have in common is compared at once. Of many
+//! A look-up costs steps for the bytes that the key has in common with beginnings, and not for the number of triggers;
+//! a key whose first byte none begins with costs one bit, and what all have in common is compared at once. Of many
 //! triggers with one beginning those are asked that end as the key does, by a tree of their ends from the last byte on.
 //! Where neither says anything (`a*b*`), each is asked whether its pattern matches.
 //!
@@ -51,8 +51,8 @@ fn literal(pattern: &[u8]) -> (&[u8], bool) {
     }
 }
 
-/// The bytes behind a pattern's last wildcard, from the last one on. A pattern with a class of letters has none: where a
-/// class ends is not looked at here.
+/// The bytes behind a pattern's last wildcard, from the last one on. A pattern with a class of letters has none: where
+/// a class ends is not looked at here.
 fn end(pattern: &[u8]) -> Vec<u8> {
     if pattern.iter().any(|byte| b"[\\".contains(byte)) {
         return Vec::new();
@@ -181,10 +181,10 @@ impl Index {
         self.by_itself > 0
     }
 
-    /// Calls `visit` with the triggers whose pattern a key matches, in no order, until it says `false`.
+    /// Calls `visit` with the triggers whose pattern a key matches, in no order, until it says `false`. `rest` is what
+    /// comes in it behind the trunk.
     #[inline]
-    fn each<'i>(&'i self, key: &[u8], mut visit: impl FnMut(&'i Arc<Trigger>) -> bool) {
-        let Some(mut rest) = self.trunk.behind(key) else { return };
+    fn each<'i>(&'i self, key: &[u8], mut rest: &[u8], mut visit: impl FnMut(&'i Arc<Trigger>) -> bool) {
         let mut node = &*self.trunk.node;
         loop {
             if node.asks && !visit_open(node, key, &mut visit) {
@@ -207,7 +207,7 @@ impl Index {
     #[inline]
     #[must_use]
     pub fn has(&self, key: &[u8]) -> bool {
-        self.may_have(key) && self.trunk.behind(key).is_some() && self.find_any(key)
+        self.may_have(key) && self.trunk.behind(key).is_some_and(|rest| self.find_any(key, rest))
     }
     /// Whether any begins with the first byte of a key.
     #[inline]
@@ -216,9 +216,9 @@ impl Index {
         self.first[usize::from(byte) / 64] >> (byte % 64) & 1 != 0
     }
     #[inline(never)]
-    fn find_any(&self, key: &[u8]) -> bool {
+    fn find_any(&self, key: &[u8], rest: &[u8]) -> bool {
         let mut found = false;
-        self.each(key, |_| {
+        self.each(key, rest, |_| {
             found = true;
             false
         });
@@ -227,8 +227,10 @@ impl Index {
     /// Those that a change of such a kind of a key fires, in the order of their names.
     pub fn find<'i>(&'i self, db: u8, key: &[u8], kinds: u8) -> Found<'i> {
         let mut found = Found { few: [None; FOUND_FEW], len: 0, more: Vec::new(), at: 0 };
-        if self.may_have(key) {
-            self.each(key, |trigger| {
+        if self.may_have(key)
+            && let Some(rest) = self.trunk.behind(key)
+        {
+            self.each(key, rest, |trigger| {
                 if trigger.on & kinds != 0 && trigger.db.is_none_or(|other| other == db) {
                     found.push(trigger);
                 }

@@ -24,7 +24,7 @@ use weft_store::{Effect, Op, Section, Worker, World};
 
 use super::definition::{Action, Trigger, kind};
 use super::event::{Event, kind_of};
-use super::fire::run_command;
+use super::fire::{WHEN, at, run_command};
 use super::{DEPTH_MAX, Figures};
 use crate::acl::{LogPlace, User};
 use crate::args::Composed;
@@ -488,11 +488,10 @@ fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Resul
     let read = trigger.reads | stored.as_ref().map_or(0, |stored| stored.program.event);
     let value = entry.event.value(read, &entry.command, context);
     let mut frame = trigger.frame(engine, context.now_ms, value.clone());
-    let failed = |fault| Error::new(ErrorCode::Program, fault);
     // What was asked when a key changed is not asked again.
     if entry.event.kind & kind::BY_ITSELF != 0
         && let Some(when) = &trigger.when
-        && !frame.holds(when).map_err(failed)?
+        && !frame.holds(when).map_err(|fault| at(WHEN, &fault))?
     {
         Figures::count(&trigger.figures.passed_over);
         return Ok(());
@@ -506,7 +505,8 @@ fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Resul
         Action::Publish(channel) => {
             let mut args = Composed::default();
             args.push(b"PUBLISH");
-            args.push_with(|text| frame.write_text(channel, text)).map_err(failed)?;
+            let told = |fault| at(trigger.action.pointer(), &fault);
+            args.push_with(|text| frame.write_text(channel, text)).map_err(told)?;
             args.push(&value.to_json());
             run_command(&mut Inner::new(context, LogPlace::Script), b"PUBLISH", &args)?;
         }

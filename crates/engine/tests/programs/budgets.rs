@@ -22,7 +22,9 @@ fn a_limit_that_is_met_behind_the_last_write_takes_it_back() {
     let (mut bench, client) = bench();
     let steps = r#"[{"let":{"n":{"sum":"${l}"}}},["INCR","k"],{"return":"${n}"}]"#;
     let program = |limit: usize| {
-        format!(r#"{{"limits":{{"steps":{limit}}},"params":[{{"name":"l","type":"list"}}],"steps":{steps}}}"#)
+        format!(
+            r#"{{"limits":{{"steps":{limit},"time-ms":60000}},"params":[{{"name":"l","type":"list"}}],"steps":{steps}}}"#
+        )
     };
     let (mut ran, mut failed) = (0, 0);
     for elements in (0..1600).step_by(8) {
@@ -54,7 +56,7 @@ fn a_limit_that_is_met_behind_the_last_write_takes_it_back() {
     let program =
         r#""params":[{"name":"a"},{"name":"b"}],"steps":[["INCR","n"],{"return":{"==":["${a}","${b}"]}}]"#;
     let large = "x".repeat(1 << 20);
-    let limited = format!(r#"{{"limits":{{"steps":100}},{program}}}"#);
+    let limited = format!(r#"{{"limits":{{"steps":100,"time-ms":60000}},{program}}}"#);
     let reply = words(&mut bench, client, &["PROGRAM", "EVAL", &limited, &large, &large]);
     assert!(reply.contains("too many steps"), "{reply}");
     assert_eq!(words(&mut bench, client, &["GET", "n"]), "nil");
@@ -119,7 +121,9 @@ fn ranges_and_long_texts_count_before_they_are_made() {
         assert!(reply.contains(part), "{steps}: {reply}");
     }
     let small = |limits: &str, steps: &str, arg: &str| {
-        format!(r#"{{"limits":{{{limits}}},"params":[{{"name":"p"{arg}}}],"steps":[{steps}]}}"#)
+        format!(
+            r#"{{"limits":{{{limits},"time-ms":60000}},"params":[{{"name":"p"{arg}}}],"steps":[{steps}]}}"#
+        )
     };
     let reply = words(
         &mut bench,
@@ -208,7 +212,7 @@ fn finding_the_keys_of_a_program_takes_no_longer_than_it_may_run() {
     let none = cases(0, 30_000, |_| String::new());
     let some = cases(30_000, 1000, |at| format!(r#"{{"let":{{"n{at}":1}}}}"#));
     let text = format!(
-        r#"{{"steps":[{{"switch":0,"cases":[{},{}]}},["SET","k","v"]]}}"#,
+        r#"{{"limits":{{"time-ms":60000}},"steps":[{{"switch":0,"cases":[{},{}]}},["SET","k","v"]]}}"#,
         none.join(","),
         some.join(",")
     );
