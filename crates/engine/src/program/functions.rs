@@ -212,6 +212,10 @@ pub(super) fn elements(function: Function, arguments: &[Value]) -> usize {
     if function == Function::Range {
         return in_range(arguments).map_or(0, |(count, ..)| usize::try_from(count).unwrap_or(usize::MAX));
     }
+    // It is known.
+    if function == Function::Length {
+        return 0;
+    }
     let of = |value: &Value| match value {
         Value::List(list) => list.len(),
         Value::Object(members) => members.len(),
