@@ -166,12 +166,24 @@ struct Model {
     fields: HashMap<usize, Vec<u8>>,
     list: VecDeque<Vec<u8>>,
     sum: i64,
+    /// It may be told that what it asked is not known to have run.
+    doubts: bool,
+    /// It was, and its keys are of no use to it any more.
+    in_doubt: bool,
 }
 
 impl Model {
-    fn new(name: &str, rng: Rng, is_web: bool, loss: Loss) -> Self {
+    fn new(name: &str, rng: Rng, is_web: bool, (loss, doubts): (Loss, bool)) -> Self {
         let (strings, times, fields, list) = Default::default();
-        Self { prefix: format!("h:{name}:"), rng, is_web, loss, strings, times, fields, list, sum: 0 }
+        let prefix = format!("h:{name}:");
+        Self { prefix, rng, is_web, loss, strings, times, fields, list, sum: 0, doubts, in_doubt: false }
+    }
+
+    /// Goes on with keys that nobody has used.
+    fn renew(&mut self) {
+        let (rng, loss) = (Rng::new(self.rng.next()), (self.loss, self.doubts));
+        let name = self.prefix.trim_start_matches("h:").trim_end_matches(':').to_string();
+        *self = Self::new(&format!("{name}+"), rng, self.is_web, loss);
     }
 
     fn key(&self, name: &str) -> Vec<u8> {
@@ -291,6 +303,9 @@ impl Model {
             }
         }
         seen.longest_us.fetch_max(began.elapsed().as_micros() as u64, Relaxed);
+        if self.in_doubt {
+            self.renew();
+        }
         Ok(())
     }
 
@@ -311,6 +326,25 @@ impl Model {
         seen.replies.fetch_add(1, Relaxed);
         if is_busy(&got) || is_full(&got) {
             seen.refused.fetch_add(1, Relaxed);
+            return Ok(());
+        }
+        if self.doubts && is_of_doubt(&got) {
+            self.in_doubt = true;
+            return Ok(());
+        }
+        if self.in_doubt {
+            // What it must be is not known, but its kind is.
+            let wanted = self.ran(ask, sent);
+            let may_be = got == Reply::Null || wanted == Reply::Null && matches!(got, Reply::Bulk(_));
+            let is_alike = std::mem::discriminant(&got) == std::mem::discriminant(&wanted)
+                && (got == wanted || !matches!(got, Reply::Simple(_)));
+            ensure!(
+                may_be || is_alike,
+                "{}: in doubt came {}, not {}",
+                seen.wire,
+                brief(&got),
+                brief(&wanted)
+            );
             return Ok(());
         }
         let (shown, may_be_gone) = (shown(&self.request(&ask)), self.may_be_gone(&ask));
@@ -355,6 +389,10 @@ impl Model {
             Reply::Array(replies) if !was_refused && replies.len() == asked.len() => {
                 asked.into_iter().zip(replies).try_for_each(|(ask, got)| self.answered(ask, sent, got, seen))
             }
+            got if self.doubts && is_of_doubt(&got) => {
+                self.in_doubt = true;
+                Ok(())
+            }
             Reply::Error(text) if was_refused || tells_of_refusal(&text) => {
                 seen.refused.fetch_add(1, Relaxed);
                 Ok(())
@@ -366,6 +404,12 @@ impl Model {
 
 fn ok() -> Reply {
     Reply::Simple(b"OK".to_vec())
+}
+
+/// The gateway has lost the connection behind, and says what it knows.
+fn is_of_doubt(reply: &Reply) -> bool {
+    let words = ["has run is not known", "the request was not sent", "cannot be reached"];
+    matches!(reply, Reply::Error(text) if words.iter().any(|word| String::from_utf8_lossy(text).contains(word)))
 }
 
 fn tells_of_refusal(text: &[u8]) -> bool {
@@ -478,7 +522,7 @@ impl Held<'_> {
 
 impl Crowd {
     /// Connects them; they begin at once.
-    pub(crate) fn start(server: &Server, loss: Loss, rng: &mut Rng) -> Result<Self> {
+    pub(crate) fn start(server: &Server, loss: Loss, doubts: bool, rng: &mut Rng) -> Result<Self> {
         let mut crowd = Self {
             seen: Vec::new(),
             threads: Vec::new(),
@@ -486,7 +530,7 @@ impl Crowd {
             failures: Arc::new(Mutex::new(Vec::new())),
             place: Arc::new(RwLock::new(Place { port: server.port, restarts: 0 })),
         };
-        let mut model = |name: &str, is_web| Model::new(name, Rng::new(rng.next()), is_web, loss);
+        let mut model = |name: &str, is_web| Model::new(name, Rng::new(rng.next()), is_web, (loss, doubts));
         for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
             for tls in [false, true] {
                 let wire = format!("{protocol}{}", if tls { " over TLS" } else { "" });
@@ -495,6 +539,10 @@ impl Crowd {
             }
         }
         crowd.spawn_one("HTTP", model("HTTP", true), |port| Web::connect(port, USER, REPLY_MAX))?;
+        if doubts {
+            // What is handed over would be lost with a reply.
+            return Ok(crowd);
+        }
         let models = (0..CHANNELS).map(|at| model(&format!("mux{at}"), false)).collect();
         let over = |port| config(port, Protocol::Respb, false);
         let mut talk = Talk::new(&over(server.port), models)?;

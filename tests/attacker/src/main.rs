@@ -36,7 +36,7 @@ use attacks::{ATTACKS, Attack};
 use honest::{Crowd, Loss};
 use hostile::{Hostile, Tally, Target, Trouble, is_busy};
 use rng::Rng;
-use server::{LOOK, Server};
+use server::{LOOK, Role, Server};
 use state::State;
 
 /// Threads of a server that is attacked.
@@ -89,6 +89,10 @@ struct Options {
     /// The server is a gateway in front of another one.
     #[arg(long)]
     gateway: bool,
+    /// The server behind that gateway closes what leaves too much unread: honest clients may be told that something is
+    /// not known, and must be told nothing that is wrong.
+    #[arg(long, requires = "gateway")]
+    limited_behind: bool,
     /// Somebody uses CLIENT PAUSE again and again.
     #[arg(long)]
     pauses: bool,
@@ -136,7 +140,7 @@ fn main() -> ExitCode {
 fn measure(program: &Path, count: usize) -> ExitCode {
     weft_client::fleet::raise_open_files();
     let more = MEASURED.map(|(name, value)| (name.to_string(), value.to_string()));
-    match handshakes::run(|| Server::start(program, 1, &more, false), count) {
+    match handshakes::run(|| Server::start(program, 1, &more, Role::Server), count) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error:#}");
@@ -150,9 +154,13 @@ fn run(options: &Options, mut rng: Rng) -> Result<Vec<String>> {
     weft_client::fleet::raise_open_files();
     let chosen: Vec<_> = ATTACKS.iter().filter(|attack| attack.name.contains(&options.only)).collect();
     ensure!(!chosen.is_empty(), "no attack has '{}' in its name", options.only);
-    let mut server = Server::start(&options.server, THREADS, &options.with, options.gateway)?;
+    let role = match options.gateway {
+        true => Role::Gateway { limits_behind: options.limited_behind },
+        false => Role::Server,
+    };
+    let mut server = Server::start(&options.server, THREADS, &options.with, role)?;
     let mut admin = state::administrator(&server)?;
-    let mut crowd = Crowd::start(&server, Loss::of(&options.with), &mut rng)?;
+    let mut crowd = Crowd::start(&server, Loss::of(&options.with), options.limited_behind, &mut rng)?;
     std::thread::sleep(IDLE);
     let alone = latencies(&crowd);
 

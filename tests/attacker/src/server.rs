@@ -43,7 +43,22 @@ struct Flags {
     program: PathBuf,
     threads: usize,
     more: Vec<(String, String)>,
+    /// What stands behind a gateway limits its output, too.
+    limits_behind: bool,
 }
+
+/// What is attacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Server,
+    /// A gateway; whether the server behind limits what a connection leaves unread, which all clients share.
+    Gateway {
+        limits_behind: bool,
+    },
+}
+
+/// What a gateway may keep for its connections behind when they are idle: buffers, of what came and of what went.
+const KEPT_BEHIND_BYTES: u64 = 8 << 20;
 
 /// Connections that clients of a gateway can have to themselves: few, so that all of them are there soon.
 const LEASES: &str = "4";
@@ -55,27 +70,28 @@ impl Server {
         program: &Path,
         threads: usize,
         more: &[(String, String)],
-        is_gateway: bool,
+        role: Role,
     ) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("weft-attacked-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
-        let flags = Flags { program: program.into(), threads, more: more.to_vec() };
-        let behind = if is_gateway {
+        let limits_behind = role == Role::Gateway { limits_behind: true };
+        let flags = Flags { program: program.into(), threads, more: more.to_vec(), limits_behind };
+        let behind = if role != Role::Server {
             let folder = folder.join("behind");
             fs::create_dir_all(&folder)?;
-            Some(started(&flags, &folder, None)?)
+            Some(started(&flags, &folder, Place::Behind)?)
         } else {
             None
         };
-        let to = behind.as_ref().map(|(_, port)| *port);
-        let (child, port) = started(&flags, &folder, to)?;
+        let place = behind.as_ref().map_or(Place::Alone, |(_, port)| Place::Before(*port));
+        let (child, port) = started(&flags, &folder, place)?;
         Ok(Self { child, behind, port, folder, flags })
     }
 
     /// Starts one that has stopped, with what it has kept; on another port, since this one may be taken.
     pub(crate) fn start_again(&mut self) -> Result<()> {
-        let to = self.behind.as_ref().map(|(_, port)| *port);
-        (self.child, self.port) = started(&self.flags, &self.folder, to)?;
+        let place = self.behind.as_ref().map_or(Place::Alone, |(_, port)| Place::Before(*port));
+        (self.child, self.port) = started(&self.flags, &self.folder, place)?;
         Ok(())
     }
 
@@ -83,6 +99,10 @@ impl Server {
         let text = fs::read_to_string(format!("/proc/{}/statm", self.child.id()))?;
         let pages = text.split_whitespace().nth(1).context("statm has no second field")?;
         Ok(pages.parse::<u64>()? * PAGE_BYTES)
+    }
+    /// Memory that it may have more than before, beside what any server may.
+    pub(crate) const fn kept_bytes(&self) -> u64 {
+        if self.behind.is_some() { KEPT_BEHIND_BYTES } else { 0 }
     }
     pub(crate) fn descriptors(&self) -> Result<usize> {
         Ok(fs::read_dir(format!("/proc/{}/fd", self.child.id()))?.count())
@@ -131,13 +151,21 @@ impl Drop for Server {
     }
 }
 
-/// A server that listens, and where. `to`: the port of the one that it is a gateway for.
-fn started(flags: &Flags, folder: &Path, to: Option<u16>) -> Result<(Child, u16)> {
+/// Where one stands: by itself, behind a gateway, or as the gateway before the one of this port.
+#[derive(Clone, Copy)]
+enum Place {
+    Alone,
+    Behind,
+    Before(u16),
+}
+
+/// A server that listens, and where.
+fn started(flags: &Flags, folder: &Path, place: Place) -> Result<(Child, u16)> {
     let log = folder.join("log");
     for _ in 0..STARTS_MAX {
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let said = OpenOptions::new().create(true).append(true).open(&log)?;
-        let child = command(flags, folder, port, to).stdout(Stdio::null()).stderr(said).spawn();
+        let child = command(flags, folder, port, place).stdout(Stdio::null()).stderr(said).spawn();
         let mut child = child.with_context(|| format!("{} does not start", flags.program.display()))?;
         if answers(&mut child, port)? {
             return Ok((child, port));
@@ -167,9 +195,12 @@ fn answers(child: &mut Child, port: u16) -> Result<bool> {
     }
 }
 
-fn command(flags: &Flags, folder: &Path, port: u16, to: Option<u16>) -> Command {
+fn command(flags: &Flags, folder: &Path, port: u16, place: Place) -> Command {
     let mut command = Command::new(&flags.program);
-    let limits = format!("normal {OUTPUT_BYTES_MAX} 0 0 pubsub {OUTPUT_BYTES_MAX} 0 0");
+    // Behind a gateway all share a connection, which one of them would have closed.
+    let is_shared = matches!(place, Place::Behind) && !flags.limits_behind;
+    let normal = if is_shared { 0 } else { OUTPUT_BYTES_MAX };
+    let limits = format!("normal {normal} 0 0 pubsub {OUTPUT_BYTES_MAX} 0 0");
     let own = [
         ("--bind", "127.0.0.1"),
         ("--port", &port.to_string()),
@@ -185,9 +216,9 @@ fn command(flags: &Flags, folder: &Path, port: u16, to: Option<u16>) -> Command 
         ("--tls-self-signed", "yes"),
         ("--loglevel", "warning"),
     ];
-    match to {
-        None => command.arg("serve"),
-        Some(to) => {
+    match place {
+        Place::Alone | Place::Behind => command.arg("serve"),
+        Place::Before(to) => {
             let to = format!("redis://:{}@127.0.0.1:{to}", PASSWORD.replace(' ', "%20"));
             command.args(["gateway", "--to", &to, "--leases", LEASES])
         }

@@ -26,6 +26,8 @@ const SCAN_COUNT: &str = "1000";
 pub(crate) struct State {
     descriptors: usize,
     resident_bytes: u64,
+    /// What it may have more than before.
+    kept_bytes: u64,
     settled_after: Duration,
     /// `INFO memory`, in which to look for what has grown.
     info: String,
@@ -33,7 +35,7 @@ pub(crate) struct State {
 
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { descriptors, resident_bytes, settled_after, info: _ } = self;
+        let Self { descriptors, resident_bytes, kept_bytes: _, settled_after, info: _ } = self;
         write!(f, "{descriptors} descriptors, {} KiB resident", resident_bytes >> 10)?;
         write!(f, ", {} ms after the attack", settled_after.as_millis())
     }
@@ -48,11 +50,13 @@ impl State {
         loop {
             let list: String = admin.query(&["CLIENT", "LIST"])?;
             let left: Vec<&str> = list.lines().filter(|line| is_hostile(line)).collect();
-            let descriptors = server.descriptors()?;
+            // Those behind a gateway come and go as clients need them.
+            let descriptors = server.descriptors()?.saturating_sub(connections_behind(admin)?);
             let settled_after = began.elapsed();
             let resident_bytes = server.resident_bytes()?;
             let info = admin.query(&["INFO", "memory"])?;
-            let state = Self { descriptors, resident_bytes, settled_after, info };
+            let kept_bytes = server.kept_bytes();
+            let state = Self { descriptors, resident_bytes, kept_bytes, settled_after, info };
             let are_gone = left.is_empty() && before.is_none_or(|before| descriptors <= before.descriptors);
             if are_gone && before.is_none_or(|before| state.is_as(before)) {
                 return Ok(state);
@@ -84,8 +88,17 @@ impl State {
 
     /// Whether memory is what it was.
     pub(crate) fn is_as(&self, before: &Self) -> bool {
-        self.resident_bytes <= before.resident_bytes * MEMORY_HUNDREDTHS / 100
+        self.resident_bytes <= before.resident_bytes * MEMORY_HUNDREDTHS / 100 + self.kept_bytes
     }
+}
+
+/// How many connections a gateway has to the server behind it, beside the one for subscriptions.
+fn connections_behind(admin: &mut Connection) -> Result<usize> {
+    let info: String = admin.query(&["INFO", "gateway"])?;
+    let nodes = info.lines().filter(|line| line.starts_with("gateway_node0:"));
+    let fields = nodes.flat_map(|line| line.split([',', ':'])).filter_map(|field| field.split_once('='));
+    let counts = fields.filter(|(name, _)| ["connections", "leases"].contains(name));
+    Ok(counts.filter_map(|(_, count)| count.trim().parse::<usize>().ok()).sum())
 }
 
 fn is_hostile(line: &str) -> bool {
