@@ -240,7 +240,7 @@ impl Worker<'_> {
         let drain_s = self.engine.settings.shutdown_timeout_s.load(Relaxed);
         self.now_ms + u64::from(drain_s) * 1000
     }
-    /// A script may have done the half of what it does. SHUTDOWN NOSAVE ends it all the same, and nothing of it is kept.
+    /// A script may have done the half of what it does. SHUTDOWN NOSAVE ends it all the same: nothing of it is kept.
     fn waits_for_script(&self) -> bool {
         self.executor.is_busy() && !matches!(self.engine.durable.farewell(), Farewell::NoSave)
     }
