@@ -325,7 +325,11 @@ impl Keeper {
     }
 
     /// It is written. Whether there is to be one is said at the start and by CONFIG SET, whose orders may still wait.
+    /// Replies wait for it, if they are to, before the first write goes on.
     fn log_goes_on(&mut self) -> io::Result<()> {
+        if let Some(following) = &mut self.following {
+            following.sync(false, Instant::now())?;
+        }
         self.engine.durable.log.has_failed.store(false, Relaxed);
         self.engine.set_loading(false);
         match &mut self.following {

@@ -540,6 +540,22 @@ fn a_folder_that_is_gone_is_made_anew() {
     assert_eq!(server.ask(&["EXISTS", "before", "behind"]), "2");
 }
 
+/// With `always` the first write behind it is kept, too: its reply waits.
+#[test]
+fn what_goes_on_behind_a_log_that_is_begun_anew_is_kept() {
+    let (folder, options) = (Folder::new(), ["--appendonly", "yes", "--appendfsync", "always"]);
+    let mut server = Server::start(&folder, &options);
+    for round in 1..=3 {
+        std::fs::remove_dir_all(folder.0.join("appendonlydir")).unwrap();
+        server.ask(&["BGREWRITEAOF"]);
+        server.wait_for("aof_rewrites", "1");
+        assert_eq!(server.ask(&["SET", &format!("behind:{round}"), "1"]), "OK");
+        server.kill();
+        server = Server::start(&folder, &options);
+        assert_eq!(server.ask(&["DBSIZE"]), round.to_string());
+    }
+}
+
 /// With fewer databases than there were a start says so, wherever one of those is named.
 #[test]
 fn a_log_of_more_databases_says_how_many_it_wants() {

@@ -160,7 +160,8 @@ impl Following {
         Ok(polled.given > 0)
     }
 
-    fn sync(&mut self, is_pressed: bool, now: Instant) -> io::Result<()> {
+    /// Syncs if that is due, and says what is safe, or that replies wait for it from now on.
+    pub(super) fn sync(&mut self, is_pressed: bool, now: Instant) -> io::Result<()> {
         let mode = match SYNCS[usize::from(self.engine.settings.appendfsync.load(Relaxed)) % SYNCS.len()] {
             "always" => Syncs::Always,
             "everysec" => Syncs::EverySecond,
