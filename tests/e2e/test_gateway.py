@@ -14,7 +14,7 @@ import unittest
 from behind import PATIENT, REDIS, BeforeOne, Redis, Relay, gateway
 from certificates import Authority
 from nodes import wait_for
-from server import PROGRAM, REPLY_SECONDS, Closed, Respb, Server, argv, cancel, request
+from server import PROGRAM, REPLY_SECONDS, Closed, Respb, Server, argv, cancel, close, request
 
 # Logical clients of one test: half of them have a connection, half share one.
 CLIENTS = 2_000
@@ -177,6 +177,21 @@ class Forwards(BeforeOne):
         self.blocked(1)
         respb.send(cancel(1, 1))
         self.assertEqual(respb.frame(), (1, "-CANCELLED the request was cancelled by its client"))
+        self.blocked(0)
+        # A channel that is closed waits no more, nor does one whose connection goes away.
+        respb.send_command(1, "BLPOP", "list", "0")
+        self.blocked(1)
+        respb.send(close(1))
+        while respb.frame() != (1, ("close", 0)):
+            pass
+        self.blocked(0)
+        respb.send_command(2, "BLPOP", "list", "0")
+        self.blocked(1)
+        number = respb.call_on(0, "CLIENT", "ID")
+        self.assertEqual(first.call("CLIENT", "KILL", "ID", str(number)), 1)
+        with self.assertRaises(Closed):
+            while True:
+                respb.frame()
         self.blocked(0)
 
     def test_a_client_that_leaves_takes_nothing(self):

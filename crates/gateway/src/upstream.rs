@@ -323,7 +323,7 @@ impl Upstream {
         let base = self.base;
         let stands = made.and_then(|(wire, id)| {
             if id == UNCHECKED && !(is_lease && self.leases.alone_first()) {
-                return Err("it runs a script (BUSY)".into());
+                return Err("it answers BUSY, since a script takes long there".into());
             }
             let Some(link) = self.link(at) else { return Ok(()) };
             link.stands(wire, id, now_ms);

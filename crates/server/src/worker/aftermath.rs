@@ -344,6 +344,7 @@ impl Worker<'_> {
         let Some((channels, _)) = self.io.channels(index) else { return };
         let Some((mut client, reason)) = channels.take_ended(channel) else { return };
         client.set_alarm(&mut self.io.timers, (index, channel), 0);
+        let to = client.session.info.recipient();
         let is_over = gives_up(&mut self.executor, (index, channel), &mut client.session);
         let Some((channels, output)) = self.io.channels(index) else { return };
         if is_over {
@@ -352,6 +353,7 @@ impl Worker<'_> {
             self.executor.disconnect(client.session);
         } else {
             channels.put_back(channel, client);
+            self.unblock_upstream(to, End::Leaving);
         }
         self.has_room_again(index, channel);
         if channel == 0 {

@@ -98,12 +98,14 @@ impl Worker<'_> {
     fn give_up(&mut self, index: u32, waiting: Vec<u16>) {
         for channel in waiting {
             let Some((session, _)) = self.io.client(index, channel) else { continue };
+            let to = session.info.recipient();
             let is_over = gives_up(&mut self.executor, (index, channel), session);
             let Some((channels, _)) = self.io.channels(index) else { return };
             if is_over {
                 channels.pay(channel);
             } else {
                 channels.owe(channel);
+                self.unblock_upstream(to, End::Leaving);
             }
         }
     }
