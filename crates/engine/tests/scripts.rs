@@ -406,10 +406,17 @@ fn an_error_of_one_word_is_that_word() {
     let mut bench = Bench::new();
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
         let client = bench.connect(protocol);
-        for script in ["return {err='LOCKED'}", "return redis.error_reply('LOCKED')", "error({err='LOCKED'})"]
-        {
+        for script in ["return {err='LOCKED'}", "error({err='LOCKED'})"] {
             let reply = text(&mut bench, client, &["EVAL", script, "0"]);
-            assert!(reply.contains("LOCKED") && !reply.contains("LOCKED \""), "{script}: {reply:?}");
+            assert!(reply.starts_with("-LOCKED") && !reply.ends_with(' '), "{script}: {reply}");
+        }
+        for (script, line) in [
+            ("return redis.error_reply('')", "-ERR "),
+            ("return {err='LOCKED '}", "-LOCKED "),
+            ("return {err='LOCKED'}", "-LOCKED"),
+            ("return {err='ERR'}", "-ERR"),
+        ] {
+            assert_eq!(text(&mut bench, client, &["EVAL", script, "0"]), line, "{script}");
         }
     }
 }

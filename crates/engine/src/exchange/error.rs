@@ -148,7 +148,7 @@ impl Error {
     #[must_use]
     pub fn line(&self) -> String {
         // A script's error may be one word.
-        let blank = if self.text.is_empty() { "" } else { " " };
+        let blank = if self.prefix.is_some() && self.text.is_empty() { "" } else { " " };
         let line = format!("{}{blank}{}", self.prefix(), self.text);
         line.trim_end_matches(['\r', '\n']).replace(['\r', '\n'], " ")
     }

@@ -192,6 +192,7 @@ pub(crate) fn error_of(line: &[u8]) -> Error {
         Some(("ERR", text)) => Error::err(text.to_owned()),
         Some((prefix, text)) => match ErrorCode::ALL.iter().find(|code| code.prefix() == prefix) {
             Some(code) => Error::new(*code, text.to_owned()),
+            None if text.is_empty() => Error::with_prefix(&line, ""),
             None => Error::with_prefix(prefix, text.to_owned()),
         },
         None => Error::with_prefix(&line, ""),
