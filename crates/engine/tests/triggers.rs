@@ -531,6 +531,22 @@ fn what_waits_for_an_attempt_holds_back_its_own_key_however_many_wait() {
 }
 
 #[test]
+fn what_waits_for_the_last_trigger_goes_with_it() {
+    let (mut bench, client) = bench();
+    program(&mut bench, client, "later", r#"{"fail":"NOTYET"}"#);
+    trigger(&mut bench, client, "t", r#"{"key":"job:*","after":"later"}"#);
+    for at in 0..5 {
+        bench.text(client, &format!("SET job:{at} v"));
+    }
+    assert_eq!(bench.engine.keyspace.catalogue().len(Section::Outbox), 5);
+    assert_eq!(bench.text(client, "TRIGGER DEL t"), "1");
+    let mut worker = bench.engine.keyspace.worker().expect("a place");
+    let mut background = Background::new(bench.engine);
+    while background.step(bench.engine, &mut worker, |_| {}).was_busy {}
+    assert_eq!(bench.engine.keyspace.catalogue().len(Section::Outbox), 0);
+}
+
+#[test]
 fn an_event_has_what_the_program_looks_at_and_a_program_that_changed_is_the_one_that_runs() {
     let (mut bench, client) = bench();
     trigger(&mut bench, client, "t", r#"{"key":"k:*","inside":"p"}"#);
