@@ -1,4 +1,4 @@
-//! Triggers and other users than their owners, what bounds what they do, and what a made-up event is.
+//! Triggers and other users than their owners, what bounds what they do and how none is got round, made-up events.
 
 mod support;
 
@@ -219,4 +219,26 @@ fn an_expression_of_a_trigger_that_fails_says_where_it_stands() {
             words(&mut bench, client, &["TRIGGER", "TEST", "t", r#"{"key":"k","value":"no-number"}"#]);
         assert!(answer.starts_with(&format!("-ERR {pointer}: ")), "{text}: {answer}");
     }
+}
+
+/// The table does not say where it stands.
+#[test]
+fn what_sort_stores_fires_like_any_write() {
+    let (mut bench, client) = bench();
+    let no = r#"{"params":[{"name":"event","type":"object"}],"steps":[{"fail":"NO"}]}"#;
+    store(&mut bench, client, "PROGRAM", "no", no);
+    store(&mut bench, client, "TRIGGER", "guard", r#"{"key":"t:*","inside":"no"}"#);
+    bench.text(client, "RPUSH l 3 1");
+    for command in [
+        "SORT l STORE t:1",
+        "SORT l LIMIT 0 1 STORE t:1",
+        "EVAL return(redis.call('sort','l','store','t:1')) 0",
+    ] {
+        let reply = bench.text(client, command);
+        assert!(reply.starts_with("-NO"), "{command}: {reply}");
+    }
+    bench.text(client, "MULTI");
+    bench.text(client, "SORT l STORE t:1");
+    bench.text(client, "EXEC");
+    assert_eq!(bench.text(client, "EXISTS t:1"), "0");
 }

@@ -132,27 +132,6 @@ fn a_time_that_is_over_deletes_by_a_command_and_not_by_itself() {
     }
 }
 
-/// The table does not say where it stands.
-#[test]
-fn what_sort_stores_fires_like_any_write() {
-    let (mut bench, client) = bench();
-    program(&mut bench, client, "no", r#"{"fail":"NO"}"#);
-    trigger(&mut bench, client, "guard", r#"{"key":"t:*","inside":"no"}"#);
-    bench.text(client, "RPUSH l 3 1");
-    for command in [
-        "SORT l STORE t:1",
-        "SORT l LIMIT 0 1 STORE t:1",
-        "EVAL return(redis.call('sort','l','store','t:1')) 0",
-    ] {
-        let reply = bench.text(client, command);
-        assert!(reply.starts_with("-NO"), "{command}: {reply}");
-    }
-    bench.text(client, "MULTI");
-    bench.text(client, "SORT l STORE t:1");
-    bench.text(client, "EXEC");
-    assert_eq!(bench.text(client, "EXISTS t:1"), "0");
-}
-
 #[test]
 fn a_failure_inside_takes_the_command_back_and_no_more() {
     let (mut bench, client) = bench();

@@ -169,7 +169,6 @@ impl Job {
         }
     }
     pub(super) fn failed(self, engine: &Engine, error: &io::Error) {
-        warning!("No snapshot could be made: {error}");
         match self.purpose {
             Purpose::ByItself(waiting) => {
                 engine.durable.saves.has_failed.store(true, Relaxed);
@@ -185,6 +184,7 @@ impl Job {
                 engine.durable.log.is_rewriting.store(false, Release);
             }
         }
+        warning!("No snapshot could be made: {error}");
     }
 }
 
