@@ -10,9 +10,9 @@ use super::value::Value;
 use crate::config::Settings;
 use crate::error::{Error, ErrorCode};
 
-/// How long reading a value of JSON takes at most.
+/// How long reading a value of JSON takes at most, beside its bytes.
 const JSON_VALUE_NS: usize = 250;
-/// Bytes of JSON that are read in a nanosecond are less than one: how long one takes.
+/// How long reading a byte of JSON takes at most.
 const JSON_BYTE_NS: usize = 2;
 /// What a value takes in memory while it is read, beside its bytes.
 const JSON_VALUE_BYTES: usize = 128;
