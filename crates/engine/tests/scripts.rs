@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use support::{Bench, Reply};
 use weft_engine::reply::Protocol;
@@ -31,6 +32,19 @@ fn alone_nothing_that_is_not_declared_costs_anything() {
     assert_eq!(text(&mut bench, client, &["EVAL", script, "0"]), "1");
     let scripts = &bench.engine.scripts;
     assert_eq!((scripts.reruns.load(Relaxed), scripts.undeclared.load(Relaxed)), (0, 0));
+}
+
+#[test]
+fn the_end_of_a_worker_ends_no_script_of_the_one_in_its_place() {
+    let script = ["EVAL", "redis.call('set', KEYS[1], 'x') return redis.call('get', KEYS[1])", "1", "key"];
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    assert_eq!(text(&mut bench, client, &script), "x");
+    let (engine, clock) = (bench.engine, Arc::clone(&bench.clock));
+    drop(bench);
+    let mut bench = Bench::of((engine, clock), 0);
+    let client = bench.connect(Protocol::Resp2);
+    assert_eq!(text(&mut bench, client, &script), "x");
 }
 
 #[test]

@@ -367,5 +367,9 @@ impl Drop for Stack<'_> {
             place.end();
         }
         while fiber.resume(Input::End).is_some() {}
+        // Another worker that takes this place begins with nothing of it.
+        if let Some(place) = self.end {
+            place.clear();
+        }
     }
 }

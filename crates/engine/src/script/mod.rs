@@ -370,9 +370,10 @@ impl Place {
     }
     /// It is over.
     pub(crate) fn clear(&self) {
-        if self.running.lock().take().is_some() {
-            self.killed.store(false, Relaxed);
-        }
+        // Who ends it does so under the same lock.
+        let mut running = self.running.lock();
+        *running = None;
+        self.killed.store(false, Relaxed);
         self.wrote.store(false, Relaxed);
     }
     /// It is to end, whatever it has done: the server stops.
