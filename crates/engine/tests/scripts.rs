@@ -3,6 +3,7 @@
 
 mod support;
 
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use support::{Bench, Reply};
@@ -443,4 +444,72 @@ fn settings_of_cjson_may_be_given_in_part() {
                   cjson.encode_sparse_array(false, 2) return r";
     assert!(text(&mut bench, client, &["EVAL", script, "0"]).contains("1000"));
     assert!(text(&mut bench, client, &["EVAL", "return cjson.encode({[1000]=1})", "0"]).contains("sparse"));
+}
+
+fn cpu_ns() -> u64 {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// What several libraries take to load is bounded together.
+#[test]
+fn restored_libraries_load_within_one_limit() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    // How far it counts in a tenth of a second.
+    let begun = cpu_ns();
+    text(&mut bench, client, &["EVAL", "for i = 1, 2000000 do end", "0"]);
+    let count = 2_000_000 * 100_000_000 / (cpu_ns() - begun);
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+        let source = format!(
+            "#!lua name={name}\n for i = 1, {count} do end \
+             redis.register_function('f_{name}', function() return 1 end)"
+        );
+        assert_eq!(text(&mut bench, client, &["FUNCTION", "LOAD", &source]), name);
+    }
+    let dumped = bench.run_args(client, &[b"FUNCTION", b"DUMP"]);
+    let Reply::Bulk(dump) = &dumped[0] else { panic!("{dumped:?}") };
+    let dump = dump.to_vec();
+    text(&mut bench, client, &["FUNCTION", "FLUSH"]);
+    let reply = bench.run_args(client, &[b"FUNCTION", b"RESTORE", &dump]);
+    assert!(shown(&reply[0]).contains("timeout"), "{reply:?}");
+    assert!(text(&mut bench, client, &["FCALL", "f_a", "0"]).ends_with("Function not found"));
+}
+
+#[test]
+fn a_library_that_does_not_load_any_more_is_named() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let source = "#!lua name=large\n local text = 'x' for i = 1, 23 do text = text .. text end \
+                  redis.register_function('f', function() return #text end)";
+    assert_eq!(text(&mut bench, client, &["FUNCTION", "LOAD", source]), "large");
+    text(&mut bench, client, &["CONFIG", "SET", "script-memory-limit", "4mb"]);
+    let reply = text(&mut bench, client, &["FCALL", "f", "0"]);
+    assert!(reply.starts_with("-ERR Function not found; the library large does not load here: "), "{reply}");
+    assert!(reply.contains("not enough memory"), "{reply}");
+    // Another state has another try.
+    text(&mut bench, client, &["CONFIG", "SET", "script-memory-limit", "64mb"]);
+    text(&mut bench, client, &["SCRIPT", "FLUSH"]);
+    assert_eq!(text(&mut bench, client, &["FCALL", "f", "0"]), "8388608");
+}
+
+/// SCRIPT LOAD looks at the scripts of EVAL only, and only where one has to give way.
+#[test]
+fn a_script_is_kept_at_the_same_cost_beside_many() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let mut number = 0;
+    let mut cost_ns = |bench: &mut Bench, count: usize| {
+        let before = cpu_ns();
+        for _ in 0..count {
+            number += 1;
+            text(bench, client, &["SCRIPT", "LOAD", &format!("return {number}")]);
+        }
+        cpu_ns() - before
+    };
+    let few = cost_ns(&mut bench, 1_000);
+    cost_ns(&mut bench, 20_000);
+    // The least of some: what else the machine has to do is not its own.
+    let many = (0..5).map(|_| cost_ns(&mut bench, 1_000)).min().expect("five");
+    assert!(many < few * 4, "{few} ns for 1,000 beside none, {many} beside 20,000");
 }

@@ -47,8 +47,6 @@ pub struct Script {
     pub flags: u32,
     /// Bytes of the first line.
     source_at: usize,
-    /// Only EVAL has brought it.
-    evictable: AtomicBool,
     /// When it ran last, by the count of scripts that have come.
     used: AtomicU64,
     /// It was removed: whoever has compiled it forgets it.
@@ -123,10 +121,18 @@ impl std::fmt::Debug for Tracer {
     }
 }
 
+/// The scripts that there are.
+#[derive(Debug, Default)]
+struct Cache {
+    all: HashMap<Sha, Arc<Script>>,
+    /// Those that only EVAL has brought.
+    passing: HashSet<Sha>,
+}
+
 /// Scripts and functions.
 #[derive(Debug)]
 pub struct Scripts {
-    cache: Mutex<HashMap<Sha, Arc<Script>>>,
+    cache: Mutex<Cache>,
     /// What the sources take; changed under the cache's lock.
     bytes: AtomicUsize,
     /// SCRIPT FLUSH: states of Lua are made anew.
@@ -179,7 +185,7 @@ impl Scripts {
     /// The script of a name.
     #[must_use]
     pub fn get(&self, sha: &Sha) -> Option<Arc<Script>> {
-        self.cache.lock().get(sha).cloned()
+        self.cache.lock().all.get(sha).cloned()
     }
     /// A script that is about to be kept: its first line is read.
     pub fn parse(body: &[u8]) -> Result<Script, Error> {
@@ -192,19 +198,19 @@ impl Scripts {
             body: body.into(),
             flags: script.flags,
             source_at: body.len() - script.source.len(),
-            evictable: AtomicBool::new(true),
             used: AtomicU64::new(0),
             gone: AtomicBool::new(false),
         })
     }
     /// Keeps a script, for as long as EVAL's are kept or, `loaded`, until SCRIPT FLUSH.
     pub fn keep(&self, script: Script, loaded: bool) -> Result<Arc<Script>, Error> {
-        let mut cache = self.cache.lock();
+        let cache = &mut *self.cache.lock();
         let now = self.clock.fetch_add(1, Relaxed);
-        if !cache.contains_key(&script.sha) {
+        if !cache.all.contains_key(&script.sha) {
             let bytes = script.bytes();
-            self.make_room(&mut cache, bytes, if loaded { usize::MAX } else { CACHED_MAX });
-            if cache.len() >= LOADED_MAX + CACHED_MAX || self.bytes.load(Relaxed) + bytes > SOURCES_BYTES_MAX
+            self.make_room(cache, bytes, if loaded { usize::MAX } else { CACHED_MAX });
+            if cache.all.len() >= LOADED_MAX + CACHED_MAX
+                || self.bytes.load(Relaxed) + bytes > SOURCES_BYTES_MAX
             {
                 if !loaded {
                     // To run once it need not be kept.
@@ -214,12 +220,13 @@ impl Scripts {
                 return Err(Error::new(ErrorCode::Limit, "too many scripts: SCRIPT FLUSH forgets them"));
             }
             self.bytes.fetch_add(bytes, Relaxed);
+            cache.passing.insert(script.sha);
         }
-        let script = cache.entry(script.sha).or_insert_with(|| Arc::new(script));
-        script.used.store(now, Relaxed);
         if loaded {
-            script.evictable.store(false, Relaxed);
+            cache.passing.remove(&script.sha);
         }
+        let script = cache.all.entry(script.sha).or_insert_with(|| Arc::new(script));
+        script.used.store(now, Relaxed);
         Ok(Arc::clone(script))
     }
     /// A script runs.
@@ -232,21 +239,21 @@ impl Scripts {
     }
     /// Forgets EVAL's scripts that have not run for longest, until fewer than so many are left, and room for so many
     /// bytes: as far as that goes.
-    fn make_room(&self, cache: &mut HashMap<Sha, Arc<Script>>, bytes: usize, count_max: usize) {
-        let evictable = cache.values().filter(|script| script.evictable.load(Relaxed));
-        let mut oldest: Vec<(u64, Sha)> =
-            evictable.map(|script| (script.used.load(Relaxed), script.sha)).collect();
+    fn make_room(&self, cache: &mut Cache, bytes: usize, count_max: usize) {
         let has_room =
             |left: usize| left < count_max && self.bytes.load(Relaxed) + bytes <= SOURCES_BYTES_MAX;
-        if has_room(oldest.len()) {
+        if has_room(cache.passing.len()) {
             return;
         }
+        let used = |sha: &Sha| cache.all.get(sha).map_or(0, |script| script.used.load(Relaxed));
+        let mut oldest: Vec<(u64, Sha)> = cache.passing.iter().map(|sha| (used(sha), *sha)).collect();
         oldest.sort_unstable();
-        for (at, (_, sha)) in oldest.iter().enumerate() {
-            if has_room(oldest.len() - at) {
+        for (_, sha) in oldest {
+            if has_room(cache.passing.len()) {
                 return;
             }
-            if let Some(script) = cache.remove(sha) {
+            cache.passing.remove(&sha);
+            if let Some(script) = cache.all.remove(&sha) {
                 self.bytes.fetch_sub(script.bytes(), Relaxed);
                 script.gone.store(true, Relaxed);
                 self.evicted.fetch_add(1, Relaxed);
@@ -256,7 +263,8 @@ impl Scripts {
     /// Forgets all scripts.
     pub fn flush(&self) {
         let mut cache = self.cache.lock();
-        cache.drain().for_each(|(_, script)| script.gone.store(true, Relaxed));
+        cache.all.drain().for_each(|(_, script)| script.gone.store(true, Relaxed));
+        cache.passing.clear();
         self.bytes.store(0, Relaxed);
         drop(cache);
         self.forget_straying();
@@ -271,7 +279,7 @@ impl Scripts {
     #[must_use]
     pub fn kept(&self) -> (usize, usize) {
         let cache = self.cache.lock();
-        (cache.len(), self.bytes.load(Relaxed))
+        (cache.all.len(), self.bytes.load(Relaxed))
     }
 
     /// Whether a script is known to touch keys that it does not declare.
@@ -413,7 +421,6 @@ mod tests {
             body: vec![0; SOURCE_BYTES_MAX - size_of::<Script>()].into(),
             flags: 0,
             source_at: 0,
-            evictable: AtomicBool::new(true),
             used: AtomicU64::new(0),
             gone: AtomicBool::new(false),
         };

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 use weft_lua::{Called, Chunk, Frame, Host, Identity, Level, Registered, Verdict, Vm, shebang};
 use weft_store::catalogue::Named;
 use weft_store::hash::KeyHasher;
@@ -16,10 +17,10 @@ use super::{Script, Scripts, Sha};
 use crate::error::Error;
 use crate::observe::facts::Facts;
 
-/// Scripts that a worker has compiled and that are gone, before it looks for them. It holds their sources: where a new
-/// one is this large it looks at once.
+/// Scripts that a worker compiles before it looks which of those that it has are gone, whose sources it holds: so many,
+/// or an eighth of what it has, or so many bytes.
 const GONE_MAX: usize = 64;
-const LARGE_BYTES: usize = 64 << 10;
+const GONE_BYTES_MAX: usize = 1 << 20;
 
 /// A worker's state.
 #[derive(Debug)]
@@ -27,6 +28,9 @@ pub struct Space {
     /// The state.
     pub vm: Vm,
     scripts: HashMap<Sha, Arc<Compiled>, KeyHasher>,
+    /// How many it has, and what was compiled in bytes, when it looks again which are gone.
+    look_at: usize,
+    look_bytes: usize,
     /// The flush that it was made behind.
     flushes: u64,
     /// The catalogue as it was when the libraries were loaded.
@@ -67,6 +71,8 @@ pub struct Library {
     pub code: Arc<[u8]>,
     /// Its functions, in lower case.
     pub functions: Vec<Box<[u8]>>,
+    /// Why it has none, if it does not load here.
+    pub failed: Option<Box<str>>,
 }
 
 /// What scripts are told of the server.
@@ -95,6 +101,8 @@ impl Space {
         Ok(Box::new(Self {
             vm,
             scripts: HashMap::with_hasher(hasher.clone()),
+            look_at: super::CACHED_MAX + GONE_MAX,
+            look_bytes: 0,
             flushes: scripts.flushes(),
             version: None,
             functions: HashMap::with_hasher(hasher),
@@ -114,8 +122,11 @@ impl Space {
     }
     /// Has a script.
     pub fn keep(&mut self, script: Arc<Script>, chunk: Chunk) -> Arc<Compiled> {
-        if self.scripts.len() > super::CACHED_MAX + GONE_MAX || script.body.len() >= LARGE_BYTES {
+        self.look_bytes += script.body.len();
+        if self.scripts.len() > self.look_at || self.look_bytes > GONE_BYTES_MAX {
             self.forget_gone();
+            self.look_at = self.scripts.len() + GONE_MAX.max(self.scripts.len() / 8);
+            self.look_bytes = 0;
         }
         let compiled = Arc::new(Compiled { script, chunk });
         if let Some(before) = self.scripts.insert(compiled.script.sha, Arc::clone(&compiled)) {
@@ -176,9 +187,19 @@ impl Space {
         changes
     }
     /// Has a library of the catalogue. What does not load any more, by other limits than those it was stored by, has no
-    /// functions.
+    /// functions, and says why.
     fn take(&mut self, facts: &Facts, name_of: Box<[u8]>, code: Arc<[u8]>) {
-        let functions = self.load(facts, &code).unwrap_or_default();
+        let (functions, failed) = match self.load(&code, &mut Loading::again(facts)) {
+            Ok(functions) => (functions, None),
+            Err(why) => {
+                let name = String::from_utf8_lossy(&name_of);
+                facts.script_log(
+                    Level::Warning,
+                    format!("the library {name} does not load: {why}").as_bytes(),
+                );
+                (Vec::new(), Some(why.into()))
+            }
+        };
         let mut names = Vec::new();
         for function in functions {
             let lower: Box<[u8]> = function.name.to_ascii_lowercase().into();
@@ -190,7 +211,7 @@ impl Space {
                 self.vm.release(&twice.chunk);
             }
         }
-        self.libraries.insert(name_of, Library { code, functions: names });
+        self.libraries.insert(name_of, Library { code, functions: names, failed });
     }
     fn unload(&mut self, name: &[u8]) {
         let Some(library) = self.libraries.remove(name) else { return };
@@ -203,10 +224,8 @@ impl Space {
         }
     }
     /// Runs a library's source, and gives what it registers.
-    pub(crate) fn load(&mut self, facts: &Facts, code: &[u8]) -> Result<Vec<Registered>, String> {
-        let library = shebang::library(code)?;
-        let mut host = Loading { facts, started: std::time::Instant::now() };
-        self.vm.load_library(library.source, &mut host)
+    pub(crate) fn load(&mut self, code: &[u8], host: &mut Loading<'_>) -> Result<Vec<Registered>, String> {
+        self.vm.load_library(shebang::library(code)?.source, host)
     }
     /// Gives functions back.
     pub fn release(&mut self, functions: Vec<Registered>) {
@@ -220,6 +239,11 @@ impl Space {
     /// The same, with the state that it runs in.
     pub fn function_to_run(&mut self, name: &[u8]) -> Option<(&Function, &mut Vm)> {
         Some((by_name(&self.functions, name)?, &mut self.vm))
+    }
+    /// What a library that does not load says, with its name: the first one.
+    #[must_use]
+    pub fn failed(&self) -> Option<(&[u8], &str)> {
+        self.libraries.iter().find_map(|(name, library)| Some((&**name, library.failed.as_deref()?)))
     }
     /// The libraries, by name.
     #[must_use]
@@ -235,14 +259,28 @@ fn by_name<'f>(functions: &'f HashMap<Box<[u8]>, Function, KeyHasher>, name: &[u
     functions.get(name)
 }
 
-/// What a library finds while it is loaded: nothing that it could call.
-struct Loading<'e> {
+/// What libraries find while they are loaded: nothing that they could call.
+pub(crate) struct Loading<'e> {
     facts: &'e Facts,
-    started: std::time::Instant,
+    started: Instant,
+    most: Duration,
 }
 
-/// How long loading a library may take.
-const LOAD_MS: u128 = 500;
+/// How long loading the libraries that a command brings may take.
+const LOAD_MAX: Duration = Duration::from_millis(500);
+/// How long one may take that has been loaded before, by another worker or another start: slower ones too have it.
+const AGAIN_MAX: Duration = LOAD_MAX.saturating_mul(20);
+
+impl<'e> Loading<'e> {
+    /// Libraries that a command brings.
+    pub(crate) fn new(facts: &'e Facts) -> Self {
+        Self { facts, started: Instant::now(), most: LOAD_MAX }
+    }
+    /// One that is stored.
+    fn again(facts: &'e Facts) -> Self {
+        Self { facts, started: Instant::now(), most: AGAIN_MAX }
+    }
+}
 
 impl Host for Loading<'_> {
     fn call(&mut self, _: &[&[u8]], reply: &mut Frame<'_>) -> Called {
@@ -250,7 +288,7 @@ impl Host for Loading<'_> {
         Called::Error
     }
     fn tick(&mut self) -> Verdict {
-        if self.started.elapsed().as_millis() > LOAD_MS {
+        if self.started.elapsed() > self.most {
             return Verdict::End("ERR FUNCTION LOAD timeout".into());
         }
         Verdict::GoOn

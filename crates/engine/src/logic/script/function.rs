@@ -6,7 +6,7 @@
 //! | everything | FUNCTION LOAD, DELETE, FLUSH, RESTORE |
 //! | none | the others |
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_lua::{Registered, shebang};
 use weft_store::Section;
@@ -21,7 +21,7 @@ use crate::glob;
 use crate::handler::{Entry, Scope};
 use crate::rdb;
 use crate::reply::ReplySink;
-use crate::script::space::Space;
+use crate::script::space::{Loading, Space};
 
 pub(in crate::logic) const LIST: &[Entry] = &[
     ("FUNCTION LOAD", Scope::World, load),
@@ -41,19 +41,19 @@ const LIBRARY_BYTES_MAX: usize = 64 << 20;
 const LIBRARIES_MAX: usize = 10_000;
 
 /// Whether a library may be stored: it loads, and its functions have names that no other library has. `gone` are
-/// libraries that go before it comes.
+/// libraries that go before it comes. Gives the names, by themselves in lower case.
 fn check(
-    engine: &Engine,
+    (engine, loading): (&Engine, &mut Loading<'_>),
     space: &mut Space,
     (name, code): (&[u8], &[u8]),
     gone: &dyn Fn(&[u8]) -> bool,
-) -> Result<(), Error> {
+) -> Result<HashMap<Vec<u8>, Vec<u8>>, Error> {
     if code.len() > LIBRARY_BYTES_MAX {
         return Err(Error::err("the library is longer than 64 MiB"));
     }
     look(engine, space);
-    let functions = space.load(&engine.facts, code).map_err(Error::err)?;
-    let mut own = HashSet::new();
+    let functions = space.load(code, loading).map_err(Error::err)?;
+    let mut own = HashMap::new();
     let mut checked = if functions.is_empty() { Err(Error::err("No functions registered")) } else { Ok(()) };
     for function in &functions {
         if checked.is_err() {
@@ -64,7 +64,7 @@ fn check(
                 "Function names can only contain letters, numbers, or underscores(_) and must be at least one \
                  character long",
             ));
-        } else if !own.insert(function.name.to_ascii_lowercase()) {
+        } else if own.insert(function.name.to_ascii_lowercase(), function.name.clone()).is_some() {
             checked = Err(Error::err("Function already exists in the library"));
         }
     }
@@ -78,7 +78,7 @@ fn check(
         checked = Err(Error::err(format!("Function {shown} already exists")));
     }
     space.release(functions);
-    checked
+    checked.map(|()| own)
 }
 
 /// Whether there is room for libraries of these names, beside those that they do not replace.
@@ -109,7 +109,10 @@ fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         return Err(Error::err(format!("Library '{shown}' already exists")));
     }
     check_count(context.engine, &[name], false)?;
-    with_space(context, |context, space| check(context.engine, space, (name, code), &|_| false))?;
+    with_space(context, |context, space| {
+        let engine = context.engine;
+        check((engine, &mut Loading::new(&engine.facts)), space, (name, code), &|_| false).map(drop)
+    })?;
     context.set_entry(Section::Functions, name, Some(code))?;
     sink.bulk(name);
     Ok(())
@@ -232,16 +235,15 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     }
     with_space(context, |context, space| {
         let replaced = |other: &[u8]| flush || named.iter().any(|(name, _)| *name == other);
-        let mut all = HashSet::new();
+        let (engine, mut all) = (context.engine, HashMap::new());
+        let mut loading = Loading::new(&engine.facts);
         for (name, code) in &named {
-            check(context.engine, space, (name, code), &replaced)?;
-            let functions = space.load(&context.engine.facts, code).map_err(Error::err)?;
-            let twice = functions.iter().find(|one| !all.insert(one.name.to_ascii_lowercase()));
-            let twice = twice.map(|one| String::from_utf8_lossy(&one.name).into_owned());
-            space.release(functions);
-            if let Some(name) = twice {
+            let own = check((engine, &mut loading), space, (name, code), &replaced)?;
+            if let Some((_, twice)) = own.iter().find(|(lower, _)| all.contains_key(*lower)) {
+                let name = String::from_utf8_lossy(twice).into_owned();
                 return Err(Error::err(format!("Function {name} already exists")));
             }
+            all.extend(own);
         }
         Ok(())
     })?;

@@ -205,8 +205,9 @@ fn fcall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let name = args.bytes(1);
     with_space(context, |context, space| {
         look(context.engine, space);
-        let found = space.function_to_run(name);
-        let (function, vm) = found.ok_or_else(|| Error::err("Function not found"))?;
+        let Some((function, vm)) = space.function_to_run(name) else {
+            return Err(space.failed().map_or_else(|| Error::err("Function not found"), not_loaded));
+        };
         let given = given(args, "Bad number of keys provided")?;
         let read_only = args.spec.flags & flag::READONLY != 0;
         let subject = Subject { name: &function.name, is_eval: false, flags: function.flags, read_only };
@@ -216,6 +217,12 @@ fn fcall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         }
         ran
     })
+}
+
+/// What is answered for a function that nobody knows while a library does not load, whose it may be.
+fn not_loaded((library, why): (&[u8], &str)) -> Error {
+    let library = String::from_utf8_lossy(library);
+    Error::err(format!("Function not found; the library {library} does not load here: {why}"))
 }
 
 /// Runs what was found, and writes its result.
