@@ -292,3 +292,46 @@ fn programs_and_triggers_write_at_the_limit_of_a_cache() {
         assert!(used < limit + (1 << 20), "{policy}: {used} {limit}");
     }
 }
+
+/// A payload of a list of as many compressed strings of this length, which is one more than a multiple of 264.
+fn packed(strings: u8, string_bytes: u32) -> Vec<u8> {
+    let string = [b"\x00a", &b"\xe0\xff\x00".repeat(string_bytes as usize / 264)[..]].concat();
+    let lengths = [string.len() as u32, string_bytes].map(u32::to_be_bytes);
+    let string = [b"\xc3\x80", &lengths[0][..], b"\x80", &lengths[1], &string].concat();
+    weft_engine::rdb::seal([&[1, strings], &string.repeat(strings.into())[..]].concat(), 10)
+}
+
+#[test]
+fn what_restore_would_unpack_is_asked_for_before() {
+    const MIB: u32 = 1 << 20;
+    let (string_bytes, strings) = (264 * (MIB / 264) + 1, 40);
+    let payload = packed(strings, string_bytes);
+    assert!(payload.len() < MIB as usize / 2, "40 MiB are in it");
+    for (policy, alone) in [("noeviction", false), ("allkeys-lru", true)] {
+        let mut full = Full::new(policy, 200);
+        let mut restore = |limits: &str| {
+            full.run(&format!("CONFIG SET {limits}"));
+            let reply = full.bench.run_args(full.client, &[b"RESTORE", b"k", b"0", &payload, b"REPLACE"]);
+            (support::show(&reply[0]), full.bench.engine.keyspace.used_bytes() as u32)
+        };
+        let (reply, used) = restore("maxmemory 32mb");
+        assert_eq!(reply, OOM, "{policy}");
+        assert!(used < 4 * MIB, "{policy}: nothing of it was stored: {used}");
+        // What is there gives way to it, or not.
+        let (reply, used) = restore(&format!("maxmemory {}", u32::from(strings) * string_bytes));
+        assert_eq!(reply, if alone { "OK" } else { OOM }, "{policy}");
+        assert_eq!(used > 40 * (MIB - 264), alone, "{policy}: {used}");
+        assert_eq!(restore("maxmemory 128mb").0, "OK", "{policy}");
+        // Four strings of the longest that there may be are the most, whatever room there is.
+        assert_eq!(
+            restore("maxmemory 0 proto-max-bulk-len 9mb").0,
+            "-ERR the compressed strings of the payload come to more than 37748736 bytes (4 times proto-max-bulk-len)"
+        );
+        assert_eq!(restore("proto-max-bulk-len 10mb").0, "OK");
+    }
+    let mut full = Full::new("noeviction", 1);
+    full.run("CONFIG SET maxmemory 0 proto-max-bulk-len 16mb");
+    let payload = packed(1, 264 * 64_000 + 1);
+    let reply = full.bench.run_args(full.client, &[b"RESTORE", b"k", b"0", &payload]);
+    assert_eq!(support::show(&reply[0]), "-ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+}

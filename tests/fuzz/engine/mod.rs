@@ -6,7 +6,7 @@ use std::io;
 use weft_engine::hyperloglog as hll;
 use weft_engine::program::{Problem, Program};
 use weft_engine::rdb::file::{Part, Reader, Source};
-use weft_engine::rdb::{Collect, Trust, read_payload, seal, write_stream};
+use weft_engine::rdb::{Collect, Payload, PayloadError, Trust, seal, write_stream};
 use weft_engine::trigger::definition::Trigger;
 use weft_store::{Stream, StreamId};
 
@@ -53,17 +53,25 @@ impl Collect for Counted {
     }
 }
 
+/// Reads a payload; one that is read can also be weighed.
+fn read_payload(payload: &[u8], counted: &mut Counted) -> Result<(), PayloadError> {
+    let payload = Payload::open(payload, Trust::default())?;
+    payload.read(counted)?;
+    payload.unpacked(0).expect("what can be read can be weighed");
+    Ok(())
+}
+
 /// The first byte chooses the version; the others are a value with its kind, under a checksum that is right.
 pub fn dump(data: &[u8]) {
     let Some((&first, value)) = data.split_first() else { return };
     let version = VERSIONS[usize::from(first) % VERSIONS.len()];
     let mut counted = Counted::default();
-    let outcome = read_payload(&seal(value.to_vec(), version), Trust::default(), &mut counted);
+    let outcome = read_payload(&seal(value.to_vec(), version), &mut counted);
     assert!(counted.bytes <= value.len() * OUT_PER_BYTE_MAX, "{} bytes", counted.bytes);
     let Some(stream) = counted.stream.filter(|_| outcome.is_ok()) else { return };
     assert!(stream.memory_bytes() <= 4096 + value.len() * OUT_PER_BYTE_MAX * 4, "{}", stream.memory_bytes());
     let mut again = Counted::default();
-    read_payload(&write_stream(&stream), Trust::default(), &mut again).expect("what is written can be read");
+    read_payload(&write_stream(&stream), &mut again).expect("what is written can be read");
     let again = again.stream.expect("a stream stays one");
     let entries = |stream: &Stream| {
         let all = stream.log().range(StreamId::MIN, StreamId::MAX);
@@ -116,7 +124,7 @@ pub fn rdb_file(data: &[u8]) {
                     let payload = key.payload();
                     let mut counted = Counted::default();
                     // It may hold anything; that it is whole is what the reader has seen.
-                    let _ = read_payload(&payload, Trust::default(), &mut counted);
+                    let _ = read_payload(&payload, &mut counted);
                     assert!(counted.bytes <= payload.len() * OUT_PER_BYTE_MAX, "{} bytes", counted.bytes);
                 }
                 Ok(_) => {}

@@ -7,7 +7,7 @@ use crate::context::{Context, Hold};
 use crate::error::{Error, ErrorCode};
 
 /// Bytes of the names and entries of one section: they are beside `maxmemory`.
-const SECTION_BYTES_MAX: usize = 256 << 20;
+pub(crate) const SECTION_BYTES_MAX: usize = 256 << 20;
 
 impl Context<'_, '_> {
     /// Has an entry hold these bytes, or be gone; gives what it held. The command has the keyspace to itself

@@ -58,6 +58,13 @@ impl Engine {
     pub(crate) fn has_room(&self) -> bool {
         self.limit_bytes().is_none_or(|limit| self.keyspace.used_bytes() as isize <= limit)
     }
+    /// Whether so many bytes may come at once: beside what is there, or, where that gives way, alone.
+    pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
+        self.limit_bytes().is_none_or(|limit| {
+            let used = if self.evicts() { 0 } else { self.keyspace.used_bytes() as i128 };
+            used + i128::from(bytes) <= limit as i128
+        })
+    }
     /// Whether keys are evicted at the limit.
     pub(crate) fn evicts(&self) -> bool {
         self.settings.policy() != Policy::NoEviction && !self.keyspace.is_importing()

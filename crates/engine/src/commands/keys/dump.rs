@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::rdb::load::Loader;
-use crate::rdb::{PayloadError, Trust, Writer, read_payload, write_stream};
+use crate::rdb::{Payload, PayloadError, Trust, Unpacked, Writer, write_stream};
 use crate::reply::ReplySink;
 
 pub(crate) const LIST: &[Entry] = &[("DUMP", Scope::Keys, dump), ("RESTORE", Scope::Keys, restore)];
@@ -75,6 +75,11 @@ fn hash_payload(hash: HashRef<'_>) -> Vec<u8> {
     writer.finish()
 }
 
+/// How many strings of `proto-max-bulk-len` the compressed strings of one payload may come to.
+const UNPACKED_STRINGS_MAX: u64 = 4;
+/// What they may come to without a question.
+const UNPACKED_HEEDED_BYTES: u64 = 16 << 20;
+
 #[derive(Default)]
 struct Options {
     replace: bool,
@@ -124,11 +129,34 @@ fn load<'t>(context: &Context<'_, '_>, payload: &[u8], text: &'t mut Vec<u8>) ->
         any_version: settings.any_rdb_version.load(Relaxed),
         any_checksum: settings.any_checksum.load(Relaxed),
     };
-    read_payload(payload, trust, &mut loader).map_err(|error| match error {
+    let refused = |error| match error {
         PayloadError::VersionOrChecksum => Error::err("DUMP payload version or checksum are wrong"),
         PayloadError::Malformed => Error::err("Bad data format"),
-    })?;
+    };
+    let payload = Payload::open(payload, trust).map_err(refused)?;
+    admit(context, payload.unpacked(UNPACKED_HEEDED_BYTES).map_err(refused)?)?;
+    payload.read(&mut loader).map_err(refused)?;
     loader.finish(text).ok_or_else(|| Error::err("Bad data format"))
+}
+
+/// Whether compressed strings may be unpacked: a few bytes can stand for many, with the time and the memory of many.
+fn admit(context: &Context<'_, '_>, unpacked: Unpacked) -> Result<(), Error> {
+    let string_bytes_max = context.engine.settings.string_bytes_max.load(Relaxed) as u64;
+    if unpacked.longest > string_bytes_max {
+        return Err(ErrorCode::StringTooLong.into());
+    }
+    let bytes_max = string_bytes_max.saturating_mul(UNPACKED_STRINGS_MAX);
+    if unpacked.bytes > bytes_max {
+        let text = format!(
+            "the compressed strings of the payload come to more than {bytes_max} bytes \
+             ({UNPACKED_STRINGS_MAX} times proto-max-bulk-len)"
+        );
+        return Err(Error::new(ErrorCode::Limit, text));
+    }
+    if unpacked.bytes > UNPACKED_HEEDED_BYTES && !context.engine.has_room_for(unpacked.bytes) {
+        return Err(ErrorCode::OutOfMemory.into());
+    }
+    Ok(())
 }
 
 /// Writes a key out and reads it back, with its expiry and its last use.

@@ -84,6 +84,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// How many bytes the string is that comes now, as its length says; an integer's are few.
+    pub(super) fn string_bytes(mut self) -> Result<u64, Malformed> {
+        Ok(match self.length_or_encoding()? {
+            Length::Plain(length) => length,
+            Length::Encoded(3) => {
+                self.length()?;
+                self.length()?
+            }
+            Length::Encoded(_) => 0,
+        })
+    }
     /// A string: bytes, an integer, or compressed bytes.
     pub(super) fn string(&mut self) -> Result<Cow<'a, [u8]>, Malformed> {
         let number = match self.length_or_encoding()? {

@@ -17,10 +17,12 @@ use std::io;
 use std::ops::Range;
 
 use super::cursor::Cursor;
-use super::{CRC, VERSION_REDIS_MAX, VERSION_VALKEY, seal};
+use super::{CRC, Unpacked, VERSION_REDIS_MAX, VERSION_VALKEY, seal};
 
+mod weigh;
 mod write;
 
+pub(super) use weigh::weigh;
 pub use write::{WriteError, Writer};
 
 /// Bytes of `REDISnnnn` and `VALKEYnnn`.
@@ -198,6 +200,7 @@ pub struct Reader<S: Source> {
     /// Checksums are compared.
     checks: bool,
     keys: u64,
+    unpacked: Unpacked,
 }
 
 impl<S: Source> fmt::Debug for Reader<S> {
@@ -220,15 +223,7 @@ type Result<T> = std::result::Result<T, FileError>;
 impl<S: Source> Reader<S> {
     /// Reads the magic and the version.
     pub fn new(source: S) -> Result<Self> {
-        let mut reader = Self {
-            source,
-            at: 0,
-            version: 0,
-            maker: Maker::Redis,
-            digest: CRC.digest(),
-            checks: true,
-            keys: 0,
-        };
+        let mut reader = Self::of(source, Maker::Redis);
         let magic = reader.take::<MAGIC_BYTES>()?;
         let digits = match &magic {
             [b'R', b'E', b'D', b'I', b'S', digits @ ..] => &digits[..],
@@ -245,6 +240,11 @@ impl<S: Source> Reader<S> {
             return Err(reader.fault_at(0, Fault::Version(reader.version)));
         }
         Ok(reader)
+    }
+    /// A reader that stands before a part.
+    fn of(source: S, maker: Maker) -> Self {
+        let (digest, unpacked) = (CRC.digest(), Unpacked::default());
+        Self { source, at: 0, version: 0, maker, digest, checks: true, keys: 0, unpacked }
     }
     /// The version of the format.
     #[must_use]
@@ -444,8 +444,8 @@ impl<S: Source> Reader<S> {
             Length::Encoded(1) => self.pass(2)?,
             Length::Encoded(2) => self.pass(4)?,
             Length::Encoded(3) => {
-                let compressed = self.length()?;
-                self.length()?;
+                let (compressed, unpacked) = (self.length()?, self.length()?);
+                self.unpacked.add(unpacked);
                 self.pass(compressed)?;
             }
             Length::Encoded(other) => return Err(self.fault_at(at, Fault::Encoding(other))),

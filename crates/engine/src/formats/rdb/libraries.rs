@@ -6,6 +6,8 @@
 //! +------+--------+     +------+--------+----------------+----------------+
 //! ```
 
+use std::borrow::Cow;
+
 use super::cursor::Cursor;
 use super::{CRC, FOOTER_BYTES, VERSION, VERSION_VALKEY, encode, seal};
 
@@ -24,25 +26,30 @@ pub fn write_libraries<'c>(sources: impl Iterator<Item = &'c [u8]>) -> Vec<u8> {
     seal(out, VERSION)
 }
 
-/// The sources of a payload, or what is wrong with it.
-pub fn read_libraries(payload: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
+/// The sources of a payload, or what is wrong with it. They may have so many bytes together.
+pub fn read_libraries(payload: &[u8], bytes_max: u64) -> Result<Vec<Vec<u8>>, Cow<'static, str>> {
     const FOOTER: &str = "DUMP payload version or checksum are wrong";
+    const MALFORMED: &str = "failed loading the given functions payload";
     let value = payload.len().checked_sub(FOOTER_BYTES).ok_or(FOOTER)?;
     let (value, footer) = payload.split_at(value);
     let version = u16::from_le_bytes([footer[0], footer[1]]);
     if !(1..=VERSION_VALKEY).contains(&version)
         || footer[2..] != CRC.checksum(&payload[..value.len() + 2]).to_le_bytes()
     {
-        return Err(FOOTER);
+        return Err(FOOTER.into());
     }
-    let (mut cursor, mut sources) = (Cursor::new(value), Vec::new());
+    let (mut cursor, mut sources, mut bytes) = (Cursor::new(value), Vec::new(), 0);
     while !cursor.is_empty() {
         match cursor.byte() {
             Ok(LIBRARY) => {}
-            Ok(LIBRARY_EARLY) => return Err("Pre-GA function format not supported"),
-            _ => return Err("given type is not a function"),
+            Ok(LIBRARY_EARLY) => return Err("Pre-GA function format not supported".into()),
+            _ => return Err("given type is not a function".into()),
         }
-        let source = cursor.string().map_err(|_| "failed loading the given functions payload")?;
+        bytes = cursor.string_bytes().map_err(|_| MALFORMED)?.saturating_add(bytes);
+        if bytes > bytes_max {
+            return Err(format!("the libraries of the payload have more than {bytes_max} bytes").into());
+        }
+        let source = cursor.string().map_err(|_| MALFORMED)?;
         sources.push(source.into_owned());
     }
     Ok(sources)

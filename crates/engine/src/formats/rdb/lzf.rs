@@ -48,8 +48,11 @@ pub(super) fn decompress(compressed: &[u8], length: u64) -> Result<Vec<u8>, Malf
 /// Repeats bytes from `back` before the end. They may overlap what they make.
 fn copy_back(out: &mut Vec<u8>, back: usize, count: usize) -> Result<(), Malformed> {
     let start = out.len().checked_sub(back).ok_or(Malformed)?;
-    for at in start..start + count {
-        out.push(out[at]);
+    // What is there from `start` on repeats itself: each piece is as long as all of them before.
+    let end = out.len() + count;
+    while out.len() < end {
+        let piece = (out.len() - start).min(end - out.len());
+        out.extend_from_within(start..start + piece);
     }
     Ok(())
 }

@@ -104,18 +104,49 @@ pub struct Trust {
     pub any_checksum: bool,
 }
 
-/// Reads a payload of DUMP into `into`, which on an error may have got a part of it.
-pub fn read_payload(payload: &[u8], trust: Trust, into: &mut impl Collect) -> Result<(), PayloadError> {
-    let value = payload.len().checked_sub(FOOTER_BYTES).ok_or(PayloadError::VersionOrChecksum)?;
-    let (value, footer) = payload.split_at(value);
-    let version = u16::from_le_bytes([footer[0], footer[1]]);
-    let is_known = (1..=VERSION_VALKEY).contains(&version) || trust.any_version && version > 0;
-    let is_whole =
-        || trust.any_checksum || footer[2..] == CRC.checksum(&payload[..value.len() + 2]).to_le_bytes();
-    if !is_known || !is_whole() {
-        return Err(PayloadError::VersionOrChecksum);
+/// A payload of DUMP whose version and checksum are right.
+#[derive(Clone, Copy, Debug)]
+pub struct Payload<'a> {
+    value: &'a [u8],
+    version: u16,
+}
+
+impl<'a> Payload<'a> {
+    /// Compares version and checksum.
+    pub fn open(payload: &'a [u8], trust: Trust) -> Result<Self, PayloadError> {
+        let value = payload.len().checked_sub(FOOTER_BYTES).ok_or(PayloadError::VersionOrChecksum)?;
+        let (value, footer) = payload.split_at(value);
+        let version = u16::from_le_bytes([footer[0], footer[1]]);
+        let is_known = (1..=VERSION_VALKEY).contains(&version) || trust.any_version && version > 0;
+        let is_whole =
+            || trust.any_checksum || footer[2..] == CRC.checksum(&payload[..value.len() + 2]).to_le_bytes();
+        if is_known && is_whole() {
+            Ok(Self { value, version })
+        } else {
+            Err(PayloadError::VersionOrChecksum)
+        }
     }
-    decode::value(value, version, into).map_err(|Malformed| PayloadError::Malformed)
+    /// What its compressed strings announce to be when they are unpacked, of which nothing is. A payload that could
+    /// not come to more than `heeded` bytes in sum is not gone through.
+    pub fn unpacked(&self, heeded: u64) -> Result<Unpacked, PayloadError> {
+        if self.value.len() as u64 * lzf::EXPANSION_MAX <= heeded {
+            return Ok(Unpacked::default());
+        }
+        file::weigh(self.value, self.version).map_err(|Malformed| PayloadError::Malformed)
+    }
+    /// Reads it into `into`, which on an error may have got a part of it.
+    pub fn read(&self, into: &mut impl Collect) -> Result<(), PayloadError> {
+        decode::value(self.value, self.version, into).map_err(|Malformed| PayloadError::Malformed)
+    }
+}
+
+/// Bytes of compressed strings when they are unpacked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unpacked {
+    /// Of all together.
+    pub bytes: u64,
+    /// Of the longest.
+    pub longest: u64,
 }
 
 #[cfg(test)]

@@ -40,7 +40,10 @@ impl Collect for Read {
 
 fn read(payload: &[u8]) -> Result<Read, PayloadError> {
     let mut into = Read::default();
-    read_payload(payload, Trust::default(), &mut into).map(|()| into)
+    let payload = Payload::open(payload, Trust::default())?;
+    payload.read(&mut into)?;
+    payload.unpacked(0).expect("what can be read can be weighed");
+    Ok(into)
 }
 
 fn texts() -> Vec<Vec<u8>> {
@@ -203,6 +206,44 @@ fn changed_payloads_are_refused_or_read() {
     }
     println!("{good} read, {bad} refused");
     assert!(good > 100 && bad > 1000);
+}
+
+/// So many times 264 bytes and one more, compressed.
+fn compressed(times: usize) -> Vec<u8> {
+    let body = [b"\x00a", &b"\xe0\xff\x00".repeat(times)[..]].concat();
+    let lengths = [body.len() as u32, 1 + 264 * times as u32].map(u32::to_be_bytes);
+    [b"\xc3\x80", &lengths[0][..], b"\x80", &lengths[1], &body].concat()
+}
+
+#[test]
+fn what_would_be_unpacked_is_weighed_before() {
+    let (one, two) = (compressed(100), compressed(300));
+    let (one_bytes, two_bytes) = (26_401, 79_201);
+    type Value<'v> = (&'v [u8], &'v [&'v [u8]], u64, u64);
+    let values: [Value<'_>; 6] = [
+        (b"\x00", &[&two], two_bytes, two_bytes),
+        (b"\x01\x03", &[&two, b"\x03bar", &one], one_bytes + two_bytes, two_bytes),
+        (b"\x04\x01", &[&one, &two], one_bytes + two_bytes, two_bytes),
+        (b"\x05\x02", &[&one, &[0; 8], &two, &[0; 8]], one_bytes + two_bytes, two_bytes),
+        (b"\x12\x02", &[b"\x01", &two, b"\x01", &two], 2 * two_bytes, two_bytes),
+        (b"\x01\x02", &[b"\x03bar", b"\xc0\x07"], 0, 0),
+    ];
+    for (head, parts, bytes, longest) in values {
+        let payload = seal([head, &parts.concat()].concat(), VERSION);
+        let payload = Payload::open(&payload, Trust::default()).unwrap();
+        assert_eq!(payload.unpacked(0), Ok(Unpacked { bytes, longest }), "{head:?}");
+        payload.read(&mut Read::default()).unwrap();
+        assert_eq!(payload.unpacked(1 << 20).unwrap(), Unpacked::default(), "too short to be asked");
+    }
+    let payload = seal(b"\x01\x02\x03bar".to_vec(), VERSION);
+    let cut = Payload::open(&payload, Trust::default()).unwrap().unpacked(0);
+    assert_eq!(cut, Err(PayloadError::Malformed));
+    // Libraries are asked for their bytes in sum.
+    let library = [b"\xf5", &two[..]].concat();
+    let two_libraries = seal(library.repeat(2), VERSION);
+    assert_eq!(read_libraries(&two_libraries, 2 * two_bytes).unwrap()[1], vec![b'a'; two_bytes as usize]);
+    let refused = read_libraries(&two_libraries, 2 * two_bytes - 1).unwrap_err();
+    assert_eq!(refused, "the libraries of the payload have more than 158401 bytes");
 }
 
 #[test]

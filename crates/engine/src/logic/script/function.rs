@@ -22,6 +22,7 @@ use crate::handler::{Entry, Scope};
 use crate::rdb;
 use crate::reply::ReplySink;
 use crate::script::space::{Loading, Space};
+use crate::upkeep::catalogue::SECTION_BYTES_MAX;
 
 pub(in crate::logic) const LIST: &[Entry] = &[
     ("FUNCTION LOAD", Scope::World, load),
@@ -219,7 +220,7 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
             ));
         }
     };
-    let libraries = rdb::read_libraries(args.bytes(2)).map_err(Error::err)?;
+    let libraries = rdb::read_libraries(args.bytes(2), SECTION_BYTES_MAX as u64).map_err(Error::err)?;
     let names: Result<Vec<&[u8]>, _> =
         libraries.iter().map(|code| shebang::library(code).map(|library| library.name)).collect();
     let names = names.map_err(Error::err)?;
