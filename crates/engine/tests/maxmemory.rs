@@ -55,6 +55,9 @@ fn noeviction_refuses_what_needs_memory() {
     assert_eq!(full.set(1000), "OK", "memory is at the limit and not above it");
     assert_eq!(full.set(1001), OOM);
     assert_eq!(full.run("LPUSH list x"), OOM);
+    let script: &[u8] = b"#!lua\nreturn 1";
+    let refused = full.bench.run_args(full.client, &[b"EVAL", script, b"0"]);
+    assert_eq!(support::show(&refused[0]), OOM);
     assert_eq!(full.run("GET k:1001"), "nil");
     assert_eq!(full.run("DEL k:1000"), "1");
     full.run("MULTI");

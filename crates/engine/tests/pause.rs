@@ -104,3 +104,53 @@ fn a_pause_that_is_over_is_forgotten() {
     bench.text(a, "PING");
     assert!(!bench.engine.special.has(PAUSED));
 }
+
+#[test]
+fn a_pause_of_writes_holds_scripts_by_what_they_say_of_themselves() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let library: &[u8] = b"#!lua name=l\nserver.register_function('w', function() return 1 end) \
+        server.register_function{function_name='r', flags={'no-writes'}, callback=function() return 1 end}";
+    bench.run_args(a, &[b"FUNCTION", b"LOAD", library]);
+    let reads: &[u8] = b"#!lua flags=no-writes\nreturn 1";
+    let writes: &[u8] = b"#!lua\nreturn 1";
+    let mut load = |script: &[u8]| show(&bench.run_args(a, &[b"SCRIPT", b"LOAD", script])[0]).into_bytes();
+    let (reads_sha, plain_sha) = (load(reads), load(b"return 1"));
+    let missing: &[u8] = &[b'0'; 40];
+    // The request, and whether it is held.
+    let requests: [(&[&[u8]], bool); 19] = [
+        (&[b"EVAL", reads, b"0"], false),
+        (&[b"EVAL", writes, b"0"], true),
+        (&[b"EVAL", b"return 1", b"0"], true),
+        (&[b"EVAL", b"#!lua flags=bad\nreturn 1", b"0"], true),
+        (&[b"EVAL_RO", b"return 1", b"0"], false),
+        (&[b"EVAL_RO", reads, b"0"], false),
+        (&[b"EVAL_RO", writes, b"0"], true),
+        (&[b"EVALSHA", &reads_sha, b"0"], false),
+        (&[b"EVALSHA", &plain_sha, b"0"], true),
+        (&[b"EVALSHA", missing, b"0"], true),
+        (&[b"EVALSHA", b"x", b"0"], true),
+        (&[b"EVALSHA_RO", &plain_sha, b"0"], false),
+        (&[b"FCALL", b"r", b"0"], false),
+        (&[b"FCALL", b"W", b"0"], true),
+        (&[b"FCALL", b"none", b"0"], true),
+        (&[b"FCALL_RO", b"R", b"0"], false),
+        (&[b"FCALL_RO", b"w", b"0"], true),
+        (&[b"FCALL_RO", b"none", b"0"], false),
+        (&[b"PUBLISH", b"c", b"m"], true),
+    ];
+    for in_exec in [false, true] {
+        for (words, is_held) in requests {
+            if in_exec {
+                bench.text(b, "MULTI");
+                assert_eq!(show(&bench.run_args(b, words)[0]), "QUEUED");
+            }
+            bench.text(a, "CLIENT PAUSE 100 WRITE");
+            let replies = if in_exec { bench.run(b, "EXEC") } else { bench.run_args(b, words) };
+            let shown = words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>();
+            assert_eq!(replies.is_empty(), is_held, "{shown:?}, in EXEC: {in_exec}");
+            bench.pass(100);
+            assert_eq!(bench.resume(b).len(), usize::from(is_held), "{shown:?}");
+        }
+    }
+}

@@ -291,3 +291,65 @@ fn monitor_shows_commands_and_no_passwords() {
         assert!(got(&mut bench, a).is_empty());
     }
 }
+
+#[test]
+fn monitor_shows_scripts_before_what_they_call() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.text(a, "MONITOR");
+    let library: &[u8] =
+        b"#!lua name=l\nserver.register_function('f', function() return server.call('INCR', 'n') end)";
+    bench.run_args(b, &[b"FUNCTION", b"LOAD", library]);
+    got(&mut bench, a);
+    // As beside another thread: what comes to everything is taken back, and runs again with it.
+    bench.engine.stats.active_threads.store(2, std::sync::atomic::Ordering::Relaxed);
+    let everything: &[u8] = b"redis.call('SET', KEYS[1], 'x') return #redis.call('KEYS', '*')";
+    let nested: &[u8] = b"redis.pcall('CONFIG', 'GET', 'port') redis.pcall('NOSUCH') return 1";
+    for words in [
+        &[b"EVAL", &b"redis.call('SELECT', 2) return redis.call('SET', KEYS[1], 'x')"[..], b"1", b"k"][..],
+        &[b"EVAL", b"return 1", b"2", b"k"],
+        &[b"EVAL", b"nonsense(", b"0"],
+        &[b"EVALSHA", b"x", b"0"],
+        &[b"FCALL", b"nosuch", b"0"],
+        &[b"EVAL_RO", b"return redis.call('SET', 'k', 'x')", b"0"],
+        &[b"MULTI"],
+        &[b"EVAL", nested, b"0"],
+        &[b"EXEC"],
+        &[b"EVAL", everything, b"1", b"k"],
+        &[b"EVAL", everything, b"1", b"k"],
+        &[b"FCALL", b"F", b"0"],
+        &[b"FCALL_RO", b"f", b"0"],
+    ] {
+        bench.run_args(b, words);
+    }
+    assert_eq!(bench.engine.scripts.reruns.load(std::sync::atomic::Ordering::Relaxed), 1);
+    let lines: Vec<String> = got(&mut bench, a)
+        .iter()
+        .map(|line| line.trim_start_matches("1700000000.000000 [").replace("10.0.0.1:5000", "client"))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            r#"0 client] "EVAL" "redis.call('SELECT', 2) return redis.call('SET', KEYS[1], 'x')" "1" "k""#,
+            r#"2 lua] "SELECT" "2""#,
+            r#"2 lua] "SET" "k" "x""#,
+            r#"0 client] "EVAL" "return 1" "2" "k""#,
+            r#"0 client] "EVAL" "nonsense(" "0""#,
+            r#"0 client] "EVALSHA" "x" "0""#,
+            r#"0 client] "FCALL" "nosuch" "0""#,
+            r#"0 client] "EVAL_RO" "return redis.call('SET', 'k', 'x')" "0""#,
+            r#"0 client] "MULTI""#,
+            r#"0 client] "EVAL" "redis.pcall('CONFIG', 'GET', 'port') redis.pcall('NOSUCH') return 1" "0""#,
+            r#"0 client] "EXEC""#,
+            r#"0 client] "EVAL" "redis.call('SET', KEYS[1], 'x') return #redis.call('KEYS', '*')" "1" "k""#,
+            r#"0 lua] "SET" "k" "x""#,
+            r#"0 lua] "KEYS" "*""#,
+            r#"0 client] "EVAL" "redis.call('SET', KEYS[1], 'x') return #redis.call('KEYS', '*')" "1" "k""#,
+            r#"0 lua] "SET" "k" "x""#,
+            r#"0 lua] "KEYS" "*""#,
+            r#"0 client] "FCALL" "F" "0""#,
+            r#"0 lua] "INCR" "n""#,
+            r#"0 client] "FCALL_RO" "f" "0""#,
+        ]
+    );
+}

@@ -19,6 +19,7 @@ use crate::forwards::Forwards;
 use crate::job::Door;
 use crate::program::prepared::Prepared;
 use crate::pubsub::PendingMessage;
+use crate::push::Push;
 use crate::reply::Captured;
 use crate::script::space::Space;
 use crate::session::{Session, client_flag};
@@ -40,6 +41,8 @@ pub struct Local {
     pub effects: Effects,
     /// Messages to be published when what may be taken back stays.
     pub(crate) messages: Vec<PendingMessage>,
+    /// What MONITOR shows of the script that runs, once that stays.
+    pub(crate) lines: Vec<Arc<Push>>,
     /// This worker's state of Lua, once a script has run.
     pub scripts: Option<Box<Space>>,
     /// Which keys may fire triggers.
@@ -81,6 +84,7 @@ impl Local {
             ready: VecDeque::new(),
             effects: Effects::default(),
             messages: Vec::new(),
+            lines: Vec::new(),
             scripts: None,
             triggers: trigger::Seen::default(),
             way: trigger::Way::default(),

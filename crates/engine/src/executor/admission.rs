@@ -8,6 +8,7 @@
 //! commands inside of operations (`Inner::admit`).
 
 use std::sync::atomic::Ordering::Relaxed;
+use weft_lua::shebang;
 use weft_protocol::table::{CommandId, CommandSpec, flag, policy};
 
 use super::{Core, Tier};
@@ -20,6 +21,7 @@ use crate::handler::{Handler, Scope};
 use crate::reply::ReplySink;
 use crate::requests::What;
 use crate::respb;
+use crate::script::{self, space::Space};
 use crate::session::{Session, client_flag};
 use crate::special;
 use crate::stats::bump;
@@ -87,7 +89,7 @@ impl Core<'_> {
             check_subscriber(spec)?;
         }
         if special & (special::PAUSED | special::BEHIND) != 0
-            && let Some(until_ms) = self.paused(handler, spec, session)
+            && let Some(until_ms) = self.paused(handler, args, session)
         {
             return Ok(Verdict::Pause(until_ms));
         }
@@ -127,16 +129,49 @@ impl Core<'_> {
     }
 
     /// Until when CLIENT PAUSE holds a command.
-    fn paused(&self, handler: Handler, spec: &CommandSpec, session: &Session) -> Option<u64> {
-        let pause = &self.engine.pause;
+    fn paused(&mut self, handler: Handler, args: &Args<'_>, session: &Session) -> Option<u64> {
+        let (spec, pause) = (args.spec, &self.engine.pause);
         let until_ms = pause.until_ms();
-        let writes = writes(handler, spec, session);
+        let writes = match &session.transaction {
+            Some(transaction) if matches!(handler.scope, Scope::Exec) => {
+                transaction.queued.iter().any(|owned| self.may_write(&owned.args()))
+            }
+            _ => self.may_write(args),
+        };
         if writes && self.engine.special.has(special::BEHIND) && spec.policy & policy::CONTROL == 0 {
             return Some(self.engine.held_back_until_ms(self.now_ms));
         }
         // It must not hold the command that ends it, nor what comes before it and behind it on a connection.
         let held = (writes || !pause.writes_only()) && spec.policy & policy::CONTROL == 0;
         (held && until_ms > self.now_ms).then_some(until_ms)
+    }
+
+    /// Whether a command may write, or tell others of what is no write; where a script or function says in its first
+    /// line what it does, that counts.
+    fn may_write(&mut self, args: &Args<'_>) -> bool {
+        match self.flags_of_script(args) {
+            Some(flags) => flags & shebang::flag::NO_WRITES == 0,
+            None => args.spec.flags & (flag::WRITE | flag::MAY_REPLICATE) != 0,
+        }
+    }
+    /// The flags of the script or function that a command runs, if it is there and says some.
+    fn flags_of_script(&mut self, args: &Args<'_>) -> Option<u32> {
+        let (engine, container) = (self.engine, args.spec.container);
+        let flags = match args.spec.name {
+            _ if container.is_some() => return None,
+            "EVAL" | "EVAL_RO" => shebang::script(args.bytes(1)).ok()?.flags,
+            "EVALSHA" | "EVALSHA_RO" => engine.scripts.get(&script::sha_of(args.bytes(1))?)?.flags,
+            "FCALL" | "FCALL_RO" => {
+                let insecure = engine.settings.lua_insecure.load(Relaxed);
+                let mut space = Space::taken(&mut self.local.scripts, &engine.scripts, insecure).ok()?;
+                space.look(&engine.scripts, &engine.keyspace, &engine.facts);
+                let flags = space.function(args.bytes(1)).map(|function| function.flags);
+                self.local.scripts = Some(space);
+                flags?
+            }
+            _ => return None,
+        };
+        (flags & shebang::flag::COMPAT == 0).then_some(flags)
     }
 
     /// Answers an error instead of running a request; inside MULTI the transaction is lost.

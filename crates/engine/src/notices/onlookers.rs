@@ -4,25 +4,48 @@
 use weft_protocol::table::flag;
 
 use crate::args::Args;
+use crate::context::Context;
 use crate::engine::Engine;
 use crate::history::Sources;
+use crate::monitor::line_of;
 use crate::session::Session;
 use crate::special;
+
+/// What runs a script stands before what that calls, and is not shown behind it.
+const fn may_be_shown(args: &Args<'_>) -> bool {
+    args.spec.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0
+}
+
+/// What MONITOR shows of a script: nothing as long as all of it may be taken back and run again, unless it takes long.
+impl Context<'_, '_> {
+    /// The request that runs it.
+    #[inline]
+    pub(crate) fn note_script(&mut self, args: &Args<'_>) {
+        if self.engine.special.has(special::MONITORED) {
+            self.local.lines.push(line_of(self.session, args, (self.now_ms, None)));
+        }
+    }
+    /// A command that it has called.
+    #[inline]
+    pub(crate) fn note_call(&mut self, args: &Args<'_>) {
+        if self.engine.special.has(special::MONITORED) && may_be_shown(args) {
+            self.local.lines.push(line_of(self.session, args, (self.now_ms, Some("lua"))));
+        }
+    }
+    /// What was noted is shown.
+    pub(crate) fn show_notes(&mut self) {
+        for line in self.local.lines.drain(..) {
+            self.engine.monitors.show(&self.engine.mailboxes, &line);
+        }
+    }
+}
 
 impl Engine {
     /// Shows a command of a client that has run to those who watch: EXEC stands behind what it ran.
     #[inline]
     pub(crate) fn monitor(&self, session: &Session, args: &Args<'_>, now_ms: u64) {
-        self.show(session, args, (now_ms, None));
-    }
-    /// Shows a command that a script runs.
-    pub fn monitor_script(&self, session: &Session, args: &Args<'_>, now_ms: u64) {
-        self.show(session, args, (now_ms, Some("lua")));
-    }
-    #[inline]
-    fn show(&self, session: &Session, args: &Args<'_>, (now_ms, by): (u64, Option<&str>)) {
-        if self.special.has(special::MONITORED) && args.spec.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0 {
-            self.monitors.show(&self.mailboxes, session, args, (now_ms, by));
+        if self.special.has(special::MONITORED) && may_be_shown(args) {
+            self.monitors.show(&self.mailboxes, &line_of(session, args, (now_ms, None)));
         }
     }
 

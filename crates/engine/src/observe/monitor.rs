@@ -34,24 +34,23 @@ impl Monitors {
             special.set(special::MONITORED, !list.is_empty());
         }
     }
-    /// Shows a command to those who watch; `by` is what ran it, if its client did not send it.
+    /// Shows a line to those who watch.
     #[cold]
-    pub(crate) fn show(
-        &self,
-        mailboxes: &Mailboxes,
-        session: &Session,
-        args: &Args<'_>,
-        (now_ms, by): (u64, Option<&str>),
-    ) {
-        let line = match by {
-            Some(by) => line(session.db, args, now_ms, by),
-            None => line(session.db, args, now_ms, &origin(session)),
-        };
-        let push = Arc::new(Push::Monitor(line.into()));
+    pub(crate) fn show(&self, mailboxes: &Mailboxes, line: &Arc<Push>) {
         for &who in &*self.0.read() {
-            mailboxes.post(Message::Push(who, Arc::clone(&push)));
+            mailboxes.post(Message::Push(who, Arc::clone(line)));
         }
     }
+}
+
+/// The line of a command; `by` is what ran it, if its client did not send it.
+#[cold]
+pub(crate) fn line_of(session: &Session, args: &Args<'_>, (now_ms, by): (u64, Option<&str>)) -> Arc<Push> {
+    let line = match by {
+        Some(by) => line(session.db, args, now_ms, by),
+        None => line(session.db, args, now_ms, &origin(session)),
+    };
+    Arc::new(Push::Monitor(line.into()))
 }
 
 fn origin(session: &Session) -> String {

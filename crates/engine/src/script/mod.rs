@@ -25,6 +25,13 @@ use crate::special::{self, Special};
 /// A source's name: its SHA-1 in lower-case digits.
 pub type Sha = [u8; 40];
 
+/// A name in lower case, if it may be that of a source.
+pub(crate) fn sha_of(name: &[u8]) -> Option<Sha> {
+    let mut sha: Sha = name.try_into().ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
+}
+
 /// Sources that only EVAL has brought.
 pub const CACHED_MAX: usize = 500;
 /// Sources that SCRIPT LOAD has brought.

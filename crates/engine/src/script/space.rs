@@ -109,6 +109,18 @@ impl Space {
             libraries: BTreeMap::new(),
         }))
     }
+    /// A worker's state, or a new one where it has none of the time behind the last flush; who has used it puts it
+    /// back.
+    pub(crate) fn taken(
+        slot: &mut Option<Box<Self>>,
+        scripts: &Scripts,
+        insecure: bool,
+    ) -> Result<Box<Self>, Error> {
+        match slot.take().filter(|space| !space.is_old(scripts)) {
+            Some(space) => Ok(space),
+            None => Self::new(scripts, insecure),
+        }
+    }
     /// Whether it is of the time before the last flush.
     #[must_use]
     pub fn is_old(&self, scripts: &Scripts) -> bool {

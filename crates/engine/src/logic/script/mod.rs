@@ -25,7 +25,7 @@ use crate::handler::{Entry, Needs, Scope};
 use crate::inner::Inner;
 use crate::reply::ReplySink;
 use crate::script::space::{Compiled, Space};
-use crate::script::{Scripts, Sha};
+use crate::script::{Scripts, Sha, sha_of};
 use run::{PLACE, ScriptRun, Subject};
 use weft_lua::sha1_hex;
 
@@ -99,19 +99,13 @@ fn needs_of_script(engine: &Engine, args: &Args<'_>) -> Needs {
     needs(engine, args, engine.scripts.strays(|| sha1_hex(args.bytes(1))))
 }
 fn needs_of_sha(engine: &Engine, args: &Args<'_>) -> Needs {
-    let sha = || name_of_sha(args.bytes(1)).unwrap_or([0; 40]);
+    let sha = || sha_of(args.bytes(1)).unwrap_or([0; 40]);
     needs(engine, args, engine.scripts.strays(sha))
 }
 fn needs_of_function(engine: &Engine, args: &Args<'_>) -> Needs {
     needs(engine, args, engine.scripts.strays(|| name_of_function(args.bytes(1))))
 }
 
-/// A SHA-1 in lower case, if it may be one.
-fn name_of_sha(name: &[u8]) -> Option<Sha> {
-    let mut sha: Sha = name.try_into().ok()?;
-    sha.make_ascii_lowercase();
-    Some(sha)
-}
 /// What a function that strays is remembered by.
 fn name_of_function(name: &[u8]) -> Sha {
     sha1_hex(&[b"fcall:", &*name.to_ascii_lowercase()].concat())
@@ -123,11 +117,8 @@ fn with_space<R>(
     with: impl FnOnce(&mut Context<'_, '_>, &mut Space) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let engine = context.engine;
-    let space = context.local.scripts.take().filter(|space| !space.is_old(&engine.scripts));
-    let mut space = match space {
-        Some(space) => space,
-        None => Space::new(&engine.scripts, engine.settings.lua_insecure.load(Relaxed))?,
-    };
+    let insecure = engine.settings.lua_insecure.load(Relaxed);
+    let mut space = Space::taken(&mut context.local.scripts, &engine.scripts, insecure)?;
     let outcome = with(context, &mut space);
     context.local.scripts = Some(space);
     outcome
@@ -162,9 +153,25 @@ fn taken(engine: &Engine, space: &mut Space, body: &[u8], loaded: bool) -> Resul
     Ok(space.keep(script, chunk))
 }
 
+/// Runs what a request names with the worker's state of Lua. Those who watch see the request before what that calls, and
+/// nothing of what is taken back to run again.
+fn with_watched_space(
+    context: &mut Context<'_, '_>,
+    args: &Args<'_>,
+    with: impl FnOnce(&mut Context<'_, '_>, &mut Space) -> Result<(), Error>,
+) -> Result<(), Error> {
+    context.note_script(args);
+    let ran = with_space(context, with);
+    match &ran {
+        Err(error) if error.code == ErrorCode::NeedsWorld => context.local.lines.clear(),
+        _ => context.show_notes(),
+    }
+    ran
+}
+
 fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let given = given(args, "")?;
-    with_space(context, |context, space| {
+    with_watched_space(context, args, |context, space| {
+        let given = given(args, "")?;
         let script = taken(context.engine, space, args.bytes(1), false)?;
         run_script(context, space, &script, (args, &given), sink)
     })
@@ -172,9 +179,9 @@ fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 
 fn evalsha(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let unknown = || Error::new(ErrorCode::NoScript, "No matching script.");
-    let sha = name_of_sha(args.bytes(1)).ok_or_else(unknown)?;
-    let given = given(args, "")?;
-    with_space(context, |context, space| {
+    with_watched_space(context, args, |context, space| {
+        let sha = sha_of(args.bytes(1)).ok_or_else(unknown)?;
+        let given = given(args, "")?;
         let script = compiled(context.engine, space, &sha).ok_or_else(unknown)?;
         run_script(context, space, &script, (args, &given), sink)
     })
@@ -203,7 +210,7 @@ fn run_script(
 
 fn fcall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let name = args.bytes(1);
-    with_space(context, |context, space| {
+    with_watched_space(context, args, |context, space| {
         look(context.engine, space);
         let Some((function, vm)) = space.function_to_run(name) else {
             return Err(space.failed().map_or_else(|| Error::err("Function not found"), not_loaded));
@@ -271,7 +278,7 @@ fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 fn exists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     sink.array(args.len() - 2);
     for name in args.rest(2) {
-        let script = name_of_sha(name).and_then(|sha| context.engine.scripts.get(&sha));
+        let script = sha_of(name).and_then(|sha| context.engine.scripts.get(&sha));
         sink.int(i64::from(script.is_some()));
     }
     Ok(())
@@ -295,7 +302,7 @@ fn kill(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
 }
 
 fn show(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let script = name_of_sha(args.bytes(2)).and_then(|sha| context.engine.scripts.get(&sha));
+    let script = sha_of(args.bytes(2)).and_then(|sha| context.engine.scripts.get(&sha));
     match script {
         Some(script) => sink.bulk(&script.body),
         None => return Err(Error::new(ErrorCode::NoScript, "No matching script.")),

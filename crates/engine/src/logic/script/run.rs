@@ -100,10 +100,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         let engine = self.inner.context().engine;
         let may_be_full = shebang::flag::ALLOW_OOM | shebang::flag::NO_WRITES;
         if flags & may_be_full == 0 && engine.special.has(special::LIMITED) && !engine.has_room() {
-            return Err(Error::new(
-                ErrorCode::OutOfMemory,
-                "allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'",
-            ));
+            return Err(ErrorCode::OutOfMemory.into());
         }
         Ok(())
     }
@@ -239,8 +236,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         if !self.inner.has_world() {
             self.note_ran(id, outcome.is_err().into());
         }
-        let context = self.inner.context();
-        context.engine.monitor_script(context.session, args, context.now_ms);
+        self.inner.context().note_call(args);
         match outcome {
             Ok(()) => Ok(()),
             Err(error) if matches!(error.code, ErrorCode::Undeclared | ErrorCode::NeedsWorld) => {
@@ -302,6 +298,7 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
         }
         let Subject { name, is_eval, .. } = self.subject;
         let context = self.inner.context();
+        context.show_notes();
         let place = context.engine.scripts.place(context.local.worker);
         let (args, started) = (self.args, self.started);
         self.shown = true;
