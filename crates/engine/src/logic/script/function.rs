@@ -105,6 +105,7 @@ fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     }
     let code = args.bytes(args.len() - 1);
     let name = shebang::library(code).map_err(Error::err)?.name;
+    let name = &*name;
     if !replace && context.engine.keyspace.catalogue().get(Section::Functions, name).is_some() {
         let shown = String::from_utf8_lossy(name);
         return Err(Error::err(format!("Library '{shown}' already exists")));
@@ -221,9 +222,10 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         }
     };
     let libraries = rdb::read_libraries(args.bytes(2), SECTION_BYTES_MAX as u64).map_err(Error::err)?;
-    let names: Result<Vec<&[u8]>, _> =
+    let names: Result<Vec<_>, _> =
         libraries.iter().map(|code| shebang::library(code).map(|library| library.name)).collect();
     let names = names.map_err(Error::err)?;
+    let names: Vec<&[u8]> = names.iter().map(|name| &**name).collect();
     check_count(context.engine, &names, flush)?;
     let mut named = Vec::new();
     for (name, code) in names.into_iter().zip(&libraries) {
