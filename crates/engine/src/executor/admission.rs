@@ -156,12 +156,13 @@ impl Core<'_> {
     }
     /// The flags of the script or function that a command runs, if it is there and says some.
     fn flags_of_script(&mut self, args: &Args<'_>) -> Option<u32> {
-        let (engine, container) = (self.engine, args.spec.container);
-        let flags = match args.spec.name {
-            _ if container.is_some() => return None,
-            "EVAL" | "EVAL_RO" => shebang::script(args.bytes(1)).ok()?.flags,
-            "EVALSHA" | "EVALSHA_RO" => engine.scripts.get(&script::sha_of(args.bytes(1))?)?.flags,
-            "FCALL" | "FCALL_RO" => {
+        let (engine, policy) = (self.engine, args.spec.policy);
+        let flags = match () {
+            () if policy & policy::RUNS_SCRIPT != 0 => shebang::script(args.bytes(1)).ok()?.flags,
+            () if policy & policy::RUNS_SHA != 0 => {
+                engine.scripts.get(&script::sha_of(args.bytes(1))?)?.flags
+            }
+            () if policy & policy::RUNS_FUNCTION != 0 => {
                 let insecure = engine.settings.lua_insecure.load(Relaxed);
                 let mut space = Space::taken(&mut self.local.scripts, &engine.scripts, insecure).ok()?;
                 space.look(&engine.scripts, &engine.keyspace, &engine.facts);
@@ -169,7 +170,7 @@ impl Core<'_> {
                 self.local.scripts = Some(space);
                 flags?
             }
-            _ => return None,
+            () => return None,
         };
         (flags & shebang::flag::COMPAT == 0).then_some(flags)
     }

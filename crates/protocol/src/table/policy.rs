@@ -92,3 +92,9 @@ pub const CHANGES_USER: u64 = 1 << 42;
 pub const GROWS: u64 = 1 << 43;
 /// INCR: programs and triggers have a shorter form of it.
 pub const INCREMENTS: u64 = 1 << 44;
+/// Its first argument is a script, whose first line says what it does.
+pub const RUNS_SCRIPT: u64 = 1 << 45;
+/// Its first argument is the SHA-1 of a script.
+pub const RUNS_SHA: u64 = 1 << 46;
+/// Its first argument is the name of a function.
+pub const RUNS_FUNCTION: u64 = 1 << 47;

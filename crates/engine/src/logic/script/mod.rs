@@ -153,8 +153,8 @@ fn taken(engine: &Engine, space: &mut Space, body: &[u8], loaded: bool) -> Resul
     Ok(space.keep(script, chunk))
 }
 
-/// Runs what a request names with the worker's state of Lua. Those who watch see the request before what that calls, and
-/// nothing of what is taken back to run again.
+/// Runs what a request names with the worker's state of Lua. Those who watch see the request before what that calls,
+/// and nothing of what is taken back to run again.
 fn with_watched_space(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
