@@ -115,10 +115,12 @@ bench-check: ## fail where a page is not what its data give, data belong to no p
 	@$(STEP) bench-check scripts/bench-pages check $(CARGO_TARGET_DIR)/debug/weft
 
 .PHONY: bench-valkey
-bench-valkey: ## RESPB inside Valkey beside RESP3 of the same binary: CPU, rates, latencies, memory; QUICK=1 for a look (about 20 minutes)
+bench-valkey: ## RESPB inside Valkey beside RESP3 of the same binary: CPU, rates, latencies, memory; PARTS=memory for one, QUICK=1 for a look (about 20 minutes)
 	cargo build --locked --release --package weft
-	scripts/bench-valkey $(CARGO_TARGET_DIR)/release/weft bench-out/valkey
-	$(if $(QUICK),,cp bench-out/valkey/valkey-respb.md docs/benchmarks/ && cp bench-out/valkey/valkey-respb.json docs/benchmarks/data/)
+	@mkdir -p bench-out/valkey
+	@[[ ! -e docs/benchmarks/data/valkey-respb.json ]] || cp docs/benchmarks/data/valkey-respb.json bench-out/valkey/
+	scripts/bench-valkey $(CARGO_TARGET_DIR)/release/weft bench-out/valkey $(PARTS)
+	$(if $(QUICK),,cp bench-out/valkey/valkey-respb.json docs/benchmarks/data/ && $(MAKE) bench-pages PAGES=valkey-respb)
 
 .PHONY: bench-resident
 bench-resident: ## resident memory under maxmemory beside Valkey's; writes docs/benchmarks (about 4 minutes, SIZES=500 about 30)
