@@ -608,12 +608,15 @@ impl Single {
             First::Tls => return Some(Stop::Tls),
             First::Unknown => return Some(Stop::Invalid(Malformed::UnknownProtocol, None)),
             First::Line => {
+                // All that the decoder would take as a line: else the head of a longer one would be commands to it.
                 let line_max = self.decoder.limits().inline_bytes_max as usize;
-                let new = rest.iter().take(line_max).skip(self.seen);
+                let new = rest.iter().take(line_max + 2).skip(self.seen);
                 let Some(end) = new.clone().position(|&byte| byte == b'\n').map(|at| self.seen + at) else {
                     self.seen += new.len();
                     // A line without an end is the decoder's to refuse.
-                    return (rest.len() < line_max).then_some(Stop::Incomplete);
+                    let fits =
+                        rest.len() <= line_max || rest.len() == line_max + 1 && rest.last() == Some(&b'\r');
+                    return fits.then_some(Stop::Incomplete);
                 };
                 let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
                 if let Some((digit, version)) = line.split_last()

@@ -486,6 +486,29 @@ fn a_first_line_is_http_by_its_end_and_a_digit() {
     }
 }
 
+/// A line that just does not fit is no command either: what stands behind it would be commands too.
+#[test]
+fn a_first_line_past_the_limit_is_never_a_command() {
+    let limit = crate::limits::UNAUTHENTICATED_FRAME_BYTES_MAX as usize;
+    let (begin, end) = ("POST /echo/", " HTTP/1.1\r\n");
+    for past in [1, 2, 3, 100] {
+        let word = "p".repeat(limit + past - begin.len() - end.len());
+        let request = format!("{begin}{word}{end}Host: localhost\r\nContent-Length: 6\r\n\r\nPING\r\n");
+        for first in [request.len(), limit - 1, limit, limit + 1, limit + 2] {
+            let mut alone = protected(60);
+            let mut client = alone.connect();
+            sends(&mut alone, &mut client, &request.as_bytes()[..first]);
+            // It may have been refused by then.
+            let _ = client.write_all(&request.as_bytes()[first..]);
+            (0..3).for_each(|_| alone.tick());
+            let answer = String::from_utf8_lossy(&received(&mut client)).into_owned();
+            let is_refused = answer.starts_with("HTTP/1.1 414") || answer.starts_with("-ERR Protocol error");
+            assert!(is_refused && answer.matches("-ERR").count() < 2, "{past}, {first}: {answer}");
+            assert!(alone.worker.io.get(0).is_none_or(|open| open.life != Life::Open), "{past}, {first}");
+        }
+    }
+}
+
 fn protected(auth_timeout_s: u64) -> Alone {
     let alone = Alone::new();
     let timeout = auth_timeout_s.to_string();
