@@ -91,7 +91,7 @@ pub use sessions::{
     asked, clients, forwards, held, mailbox, pubsub, push, respb, session, tracking, transaction, waits,
 };
 pub use text::{base64, calendar, extended, glob, near, number};
-pub(crate) use text::{excerpt, files};
+pub(crate) use text::{excerpt, files, find};
 pub use upkeep::eviction;
 
 impl Engine {

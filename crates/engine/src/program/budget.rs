@@ -16,6 +16,9 @@ const ELEMENTS_PER_STEP: usize = 16;
 const BYTES_PER_STEP: usize = 1024;
 /// Bytes that are put together in the time of a step, where they were charged when their values were made.
 pub(super) const JOINED_PER_STEP: usize = 8192;
+/// Bytes that matching a pattern goes over in the time of a step, and those that no step is taken for.
+pub(super) const WORK_PER_STEP: u64 = 256;
+pub(super) const LITTLE_WORK: u64 = WORK_PER_STEP;
 /// Steps between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 32;
 /// Steps that a quick program takes at most, with those for its expressions (`super::quick`).
@@ -24,7 +27,7 @@ const QUICK_STEPS_MAX: u64 = 64;
 const LITTLE_ANSWER: u64 = 256;
 /// Levels of lists and objects that a value may have: what goes through one calls itself as often.
 const VALUE_DEPTH_MAX: u32 = 128;
-/// A text of fewer bytes is put behind others without asking.
+/// Texts of fewer bytes are compared without asking.
 pub(super) const LITTLE_BYTES: usize = 4096;
 
 /// What a program may do.
@@ -85,6 +88,8 @@ pub struct Budget {
     next_look: u64,
     /// Elements that were looked at, and are not a step yet.
     elements: usize,
+    /// Bytes that were put together, and are not a step yet.
+    joined: usize,
     /// When its time is over, once that runs: from the first command that may take long on, or the first look.
     ends: Option<Instant>,
 }
@@ -97,7 +102,7 @@ impl Budget {
     /// All of it. Its time runs as soon as something may take any: most programs never look at the clock.
     #[must_use]
     pub const fn new(limits: Limits) -> Self {
-        Self { limits, left: limits, next_look: STEPS_PER_LOOK, elements: 0, ends: None }
+        Self { limits, left: limits, next_look: STEPS_PER_LOOK, elements: 0, joined: 0, ends: None }
     }
     /// Something that may take long begins.
     pub fn begin(&mut self) {
@@ -147,21 +152,34 @@ impl Budget {
         }
         self.take_work((bytes / BYTES_PER_STEP) as u64)
     }
-    /// A value whose text is about to be put behind so many bytes. What comes of all is charged when it is made, or not
-    /// at all if a command is given it: which is too late to refuse it.
+    /// A name is about to be matched, which takes so much [work](crate::glob::work).
+    #[inline]
+    pub fn take_match(&mut self, work: u64) -> Result<(), Fault> {
+        if work < LITTLE_WORK { Ok(()) } else { self.take_work(work / WORK_PER_STEP) }
+    }
+    /// A value whose text is about to be put behind so many bytes.
     #[inline]
     pub fn take_joined(&mut self, value: &Value, before: usize) -> Result<(), Fault> {
         match value {
-            Value::Text(text) if text.len() >= LITTLE_BYTES => self.take_joined_bytes(text.len(), before),
+            Value::Text(text) => self.take_joined_bytes(text.len(), before),
             _ => Ok(()),
         }
     }
-    #[cold]
-    fn take_joined_bytes(&mut self, bytes: usize, before: usize) -> Result<(), Fault> {
-        if (before + bytes) as u64 > self.left.memory {
+    /// Bytes that are put behind others, of which there are so many. What comes of all is charged when it is made, or
+    /// not at all if a command is given it: which is too late to refuse it. Few make no step, but are not forgotten.
+    #[inline]
+    pub fn take_joined_bytes(&mut self, bytes: usize, before: usize) -> Result<(), Fault> {
+        self.joined += bytes;
+        if self.joined < JOINED_PER_STEP { Ok(()) } else { self.take_all_joined(before + bytes) }
+    }
+    #[inline(never)]
+    fn take_all_joined(&mut self, together: usize) -> Result<(), Fault> {
+        if together as u64 > self.left.memory {
             return Err(exceeded("too many bytes of values", "memory", self.limits.memory));
         }
-        self.take_steps(bytes.div_ceil(JOINED_PER_STEP) as u64)
+        let steps = self.joined / JOINED_PER_STEP;
+        self.joined %= JOINED_PER_STEP;
+        self.take_steps(steps as u64)
     }
     /// Elements, arguments or parts of texts that are looked at. Few make no step, but are not forgotten.
     #[inline]
@@ -277,12 +295,11 @@ mod tests {
         assert!(budget.take_memory(5).is_ok() && budget.take_memory(1).unwrap_err().contains("memory"));
         assert_eq!(budget.used(), (3, 2, 10));
         let mut joining = Budget::new(Limits { steps: 1, memory: 10_000, ..limits });
-        let text = |len: usize| Value::text(&vec![b'x'; len]);
-        assert!(joining.take_joined(&text(LITTLE_BYTES - 1), 20_000).is_ok(), "little is not asked about");
-        let little = text(LITTLE_BYTES);
-        assert!(joining.take_joined(&little, 5_905).unwrap_err().contains("program-memory-max"));
-        assert!(joining.take_joined(&little, 5_904).is_ok());
-        assert!(joining.take_joined(&little, 0).unwrap_err().contains("program-steps-max"));
+        assert!(joining.take_joined_bytes(JOINED_PER_STEP - 1, 20_000).is_ok(), "little is not asked about");
+        assert!(joining.clone().take_joined_bytes(1, 10_000).unwrap_err().contains("program-memory-max"));
+        assert!(joining.take_joined_bytes(1, 9_999).is_ok(), "a step");
+        assert!((1..JOINED_PER_STEP).all(|at| joining.take_joined_bytes(1, at).is_ok()), "nor are many");
+        assert!(joining.take_joined_bytes(1, 0).unwrap_err().contains("program-steps-max"));
         let mut late = Budget::new(Limits { time_ms: 0, ..Limits::DEFAULT });
         assert!(late.look().unwrap_err().contains("program-time-ms-max"));
     }

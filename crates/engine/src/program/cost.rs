@@ -8,7 +8,7 @@
 use weft_protocol::table::{self, flag, key_flag, policy};
 use weft_store::{ObjectRef, ValueRef};
 
-use super::budget::STEP_NS;
+use super::budget::{LITTLE_WORK, STEP_NS, WORK_PER_STEP};
 use crate::args::Args;
 use crate::commands::lists::span;
 use crate::commands::sorted_sets::sorted_set_range::{By, spanned};
@@ -33,6 +33,9 @@ const PAIRS_PER_NS: u64 = 1;
 const PAYLOAD_BYTES: u64 = 4;
 /// A key that is looked at without being named: one step, as in a loop over keys.
 const WALK_NS: u64 = STEP_NS;
+
+/// Bytes of a name, where what matching it takes is asked for before.
+const NAME_BYTES: usize = 64;
 
 /// What a command may cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,7 +119,8 @@ fn gone_through(context: &mut Context<'_, '_>, args: &Args<'_>, each: u64) -> u6
         table::Cost::Option(from, otherwise) => {
             let elements = sum(context, args).elements;
             let otherwise = if otherwise == 0 { elements } else { otherwise.into() };
-            some(option(args, from.into()).unwrap_or(otherwise).min(elements))
+            let elements = option(args, from.into()).unwrap_or(otherwise).min(elements);
+            some(elements).saturating_add(elements.saturating_mul(match_ns(args)))
         }
         table::Cost::Ranks(at) => {
             let Held { elements, bytes } = within(context, args, at.into());
@@ -134,11 +138,25 @@ fn gone_through(context: &mut Context<'_, '_>, args: &Args<'_>, each: u64) -> u6
             payload @ [0, ..] => payload.len() as u64 / BYTES_PER_NS,
             payload => some(payload.len() as u64 / PAYLOAD_BYTES),
         },
-        table::Cost::Walk => keys_of(context).saturating_mul(WALK_NS),
+        table::Cost::Walk => keys_of(context).saturating_mul(WALK_NS + match_ns(args)),
         table::Cost::WalkSome(otherwise) => {
-            option(args, 2).unwrap_or(otherwise.into()).min(keys_of(context)).saturating_mul(WALK_NS)
+            let keys = option(args, 2).unwrap_or(otherwise.into()).min(keys_of(context));
+            keys.saturating_mul(WALK_NS + match_ns(args))
         }
     }
+}
+
+/// How long a name takes that a command holds against its pattern, if that is more than looking at it.
+fn match_ns(args: &Args<'_>) -> u64 {
+    let pattern = match args.spec.name {
+        "KEYS" => Some(1),
+        "SCAN" | "HSCAN" | "SSCAN" | "ZSCAN" => {
+            (2..args.len() - 1).rev().find(|at| args.is(*at, "MATCH")).map(|at| at + 1)
+        }
+        _ => None,
+    };
+    let work = pattern.map_or(0, |at| crate::glob::work(args.bytes(at), NAME_BYTES));
+    if work < LITTLE_WORK { 0 } else { work.saturating_mul(STEP_NS) / WORK_PER_STEP }
 }
 
 /// A number that is an argument.

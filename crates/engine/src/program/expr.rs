@@ -149,7 +149,10 @@ impl Frame {
     pub fn write_text(&mut self, expr: &Expr, out: &mut Vec<u8>) -> Result<(), Fault> {
         let no_text = |kind| Fault::from(format!("{kind} has no text: coalesce or to_json give it one"));
         match expr {
-            Expr::Literal(value) => value.write_text(out).map_err(no_text),
+            Expr::Literal(value) => {
+                self.budget.take_joined(value, out.len())?;
+                value.write_text(out).map_err(no_text)
+            }
             Expr::Var(slot) => {
                 let value = &self.values[*slot];
                 self.budget.take_joined(value, out.len())?;
@@ -158,15 +161,19 @@ impl Frame {
             Expr::Template(parts) => {
                 self.budget.take_elements(parts.len())?;
                 for part in parts {
-                    match part {
-                        Part::Text(text) => out.extend_from_slice(text),
+                    let text = match part {
+                        Part::Text(text) => text,
                         Part::Value(expr) => match self.peek(expr) {
-                            Some(Value::Text(text)) if text.len() < LITTLE_BYTES => {
-                                out.extend_from_slice(text);
+                            Some(Value::Text(text)) if text.len() < LITTLE_BYTES => &**text,
+                            _ => {
+                                self.write_text(expr, out)?;
+                                continue;
                             }
-                            _ => self.write_text(expr, out)?,
                         },
-                    }
+                    };
+                    let (bytes, before) = (text.len(), out.len());
+                    out.extend_from_slice(text);
+                    self.budget.take_joined_bytes(bytes, before)?;
                 }
                 Ok(())
             }

@@ -12,6 +12,7 @@ use super::expr::Fault;
 use super::json::Json;
 use super::text;
 use super::value::{Extent, Members, Value};
+use crate::find;
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident = $word:literal, $min:literal..=$max:expr;)*) => {
@@ -287,12 +288,12 @@ pub(super) fn made(function: Function, arguments: &[Value]) -> Option<(Extent, u
             (1, bytes, bytes / JOINED_PER_STEP)
         }
         Function::Split if bytes >= LITTLE => {
-            let parts = text::occurrences(&text(0)?, &text(1)?) as u64 + 1;
+            let parts = find::occurrences(&text(0)?, &text(1)?) as u64 + 1;
             (parts, bytes, parts / 8)
         }
         Function::Replace if bytes >= LITTLE => {
             let (what, by) = (text(1)?, text(2)?);
-            let times = text::occurrences(&text(0)?, &what) as u64;
+            let times = find::occurrences(&text(0)?, &what) as u64;
             let bytes = bytes.saturating_add(times.saturating_mul(by.len() as u64));
             (1, bytes, bytes / 512 + times / 16)
         }
@@ -386,7 +387,7 @@ fn contains(part: &Value, whole: &Value) -> Result<bool, Fault> {
         Value::Null => Ok(false),
         Value::List(list) => Ok(list.contains(part)),
         Value::Object(members) => Ok(members.contains_key(&*text_of(part)?)),
-        _ => Ok(text::find(&text_of(whole)?, &text_of(part)?).is_some()),
+        _ => Ok(find::find(&text_of(whole)?, &text_of(part)?).is_some()),
     }
 }
 

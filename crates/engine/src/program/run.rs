@@ -32,6 +32,9 @@ const KEYS_PER_LOOK: u64 = 64;
 /// Bytes of a reply behind which the clock is looked at.
 const LONG_REPLY: usize = 64 << 10;
 
+/// Bytes of the message of `fail` and `assert`: what is longer is cut.
+const MESSAGE_BYTES_MAX: usize = 16 << 10;
+
 /// The command that answers what a loop over keys goes through.
 const KEYS: &[u8] = b"KEYS";
 
@@ -310,6 +313,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         let (mut code, mut message) = (Vec::new(), Vec::new());
         self.frame.write_text(&fail.code, &mut code)?;
         self.frame.write_text(&fail.message, &mut message)?;
+        message.truncate(MESSAGE_BYTES_MAX);
         if !super::parse::is_code(&code) {
             return Err(Fault::from(format!("'{}' is no code of an error", shown(&code))).into());
         }
@@ -411,17 +415,21 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         let limit = usize::try_from(limit).map_err(|_| Fault::from("a limit is not negative"))?;
         let (mut names, mut cursor): (Vec<Box<[u8]>>, _) = (Vec::new(), Cursor::START);
         loop {
-            let mut looked = 0;
-            let context = self.inner.context();
+            let (mut looked, mut outcome) = (0, Ok(()));
+            let (context, budget) = (self.inner.context(), &mut self.frame.budget);
             // As a step KEYS does, of the database that SELECT has chosen.
             let began_in = std::mem::replace(&mut context.db, context.session.db);
             cursor = context.scan(cursor, KEYS_PER_LOOK, |name, _| {
                 looked += 1;
-                if glob::matches(&text, name) {
+                if outcome.is_ok() {
+                    outcome = budget.take_match(glob::work(&text, name.len()));
+                }
+                if outcome.is_ok() && glob::matches(&text, name) {
                     names.push(name.into());
                 }
             });
             context.db = began_in;
+            outcome?;
             self.frame.budget.take_steps(looked)?;
             if names.len() > limit {
                 let text = format!("more keys match '{}' than its limit of {limit}", shown(&text));

@@ -1,12 +1,21 @@
 //! Owns: glob patterns as KEYS, SCAN, PSUBSCRIBE and CONFIG GET take them. Does not own: who is asked.
 //!
 //! `*` any bytes, `?` one byte, `[a-c]` and `[^a-c]` a class, `\` takes the next byte as it is. What stands before the
-//! first `*` and behind the last one is compared once; only what stands between two is looked for, in at most the
-//! product of its length and the text's. As in Valkey, nothing matches a pattern with more than a thousand `*` that
-//! something stands behind.
+//! first `*` and behind the last one is compared once; only what stands between two is looked for: letters alone in the
+//! time of the text's length, with classes and `?` in that of the product of both lengths by 64, since a bit for each
+//! element says whether what was read ends there. [`work`] says which it is. As in Valkey, nothing matches a pattern
+//! with more than a thousand `*` that something stands behind.
+
+use std::borrow::Cow;
+
+use super::find::find;
 
 /// Stars with something behind them that a match may have passed.
 const STARS_MAX: usize = 1000;
+/// What stands between two `*` is compared at each place of a text, if its bytes times the text's are no more.
+const PLACES_MAX: usize = 4096;
+/// Bits of a word.
+const BITS: usize = u64::BITS as usize;
 
 /// Whether `text` matches `pattern`.
 #[must_use]
@@ -42,14 +51,111 @@ fn matches_by(pattern: &[u8], text: &[u8], same: impl Fn(u8, u8) -> bool + Copy)
             return text.len() - place >= len && segment(rest, &text[text.len() - len..], same).is_some();
         }
         // What stands between two is taken where it comes first.
-        let Some(last) = (text.len() - place).checked_sub(len) else { return false };
-        let Some(from) = (place..=place + last).find(|from| segment(rest, &text[*from..], same).is_some())
-        else {
-            return false;
-        };
-        (at, place) = (at + width, from + len);
+        let Some(from) = first(&rest[..width], len, &text[place..], same) else { return false };
+        (at, place) = (at + width, place + from + len);
     }
     place == text.len()
+}
+
+/// Bytes that are gone over, at most, to match a text of this length: each in about the same short time.
+#[must_use]
+pub fn work(pattern: &[u8], len: usize) -> u64 {
+    let (mut at, _) = measure(pattern);
+    let (mut ends, mut between, mut is_searched) = (at.min(len), 0, false);
+    while at < pattern.len() {
+        // Behind a star.
+        at += 1;
+        let (width, _) = measure(&pattern[at..]);
+        if at + width == pattern.len() {
+            ends += width.min(len);
+        } else if width > 0 {
+            is_searched = true;
+            between += match letters(&pattern[at..at + width]) {
+                Some(_) => width,
+                // Each byte that the text has is held against each element once.
+                None => width.saturating_mul(len.min(256)) + len.saturating_mul(width / BITS),
+            };
+        }
+        at += width;
+    }
+    (ends + between + if is_searched { len } else { 0 }) as u64
+}
+
+/// Where what stands between two `*`, and matches `len` bytes, is first met.
+fn first(pattern: &[u8], len: usize, text: &[u8], same: impl Fn(u8, u8) -> bool + Copy) -> Option<usize> {
+    let last = text.len().checked_sub(len)?;
+    if let Some(letters) = letters(pattern).filter(|_| !same(b'a', b'A')) {
+        find(text, &letters)
+    } else if pattern.len().saturating_mul(text.len()) <= PLACES_MAX {
+        (0..=last).find(|from| segment(pattern, &text[*from..], same).is_some())
+    } else {
+        first_of_many(pattern, len, text, same)
+    }
+}
+
+/// The same for what is long (the method of Baeza-Yates and Gonnet): of the elements those have their bit at which what
+/// was read may end.
+fn first_of_many(
+    pattern: &[u8],
+    len: usize,
+    text: &[u8],
+    same: impl Fn(u8, u8) -> bool + Copy,
+) -> Option<usize> {
+    // Which elements match a byte, for those that the text has.
+    let mut matching: Vec<Option<Box<[u64]>>> = vec![None; 256];
+    let mut ends = vec![0_u64; len.div_ceil(BITS)];
+    for (place, &byte) in text.iter().enumerate() {
+        let matching =
+            matching[usize::from(byte)].get_or_insert_with(|| elements_of(pattern, len, byte, same));
+        // Each goes on by one element, and a new one begins.
+        let mut carried = 1;
+        for (ends, matching) in ends.iter_mut().zip(matching) {
+            let next = (*ends << 1) | carried;
+            carried = *ends >> (BITS - 1);
+            *ends = next & *matching;
+        }
+        if ends[(len - 1) / BITS] >> ((len - 1) % BITS) & 1 == 1 {
+            return Some(place + 1 - len);
+        }
+    }
+    None
+}
+
+/// A bit for each element of a pattern: whether a byte matches it.
+fn elements_of(pattern: &[u8], len: usize, byte: u8, same: impl Fn(u8, u8) -> bool + Copy) -> Box<[u64]> {
+    let mut matching = vec![0_u64; len.div_ceil(BITS)];
+    let mut at = 0;
+    for element in 0..len {
+        let found = one(&pattern[at..], byte, same).is_some();
+        matching[element / BITS] |= u64::from(found) << (element % BITS);
+        at += width(&pattern[at..]);
+    }
+    matching.into()
+}
+
+/// The bytes that a pattern without `*` matches, if it has no classes and no `?`.
+fn letters(pattern: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let mut letters = Cow::Borrowed(pattern);
+    let mut at = 0;
+    while let Some(&byte) = pattern.get(at) {
+        match (byte, pattern.get(at + 1)) {
+            (b'?' | b'[', _) => return None,
+            (b'\\', Some(&literal)) => {
+                if let Cow::Borrowed(_) = letters {
+                    letters = Cow::Owned(pattern[..at].to_vec());
+                }
+                letters.to_mut().push(literal);
+                at += 2;
+            }
+            _ => {
+                if let Cow::Owned(letters) = &mut letters {
+                    letters.push(byte);
+                }
+                at += 1;
+            }
+        }
+    }
+    Some(letters)
 }
 
 /// Matches the beginning of `text` against what stands before the next `*`; gives how long both are.
@@ -71,14 +177,19 @@ fn measure(pattern: &[u8]) -> (usize, usize) {
     while let Some(&byte) = pattern.get(at)
         && byte != b'*'
     {
-        at += match byte {
-            b'[' => in_class(&pattern[at + 1..], 0, |one, other| one == other).1 + 1,
-            b'\\' if at + 1 < pattern.len() => 2,
-            _ => 1,
-        };
+        at += width(&pattern[at..]);
         len += 1;
     }
     (at, len)
+}
+
+/// How long the element is that `pattern` begins with.
+fn width(pattern: &[u8]) -> usize {
+    match pattern {
+        [b'[', class @ ..] => in_class(class, 0, |one, other| one == other).1 + 1,
+        [b'\\', _, ..] => 2,
+        _ => 1,
+    }
 }
 
 /// Matches one byte against the element that `pattern` begins with; gives that element's length.
@@ -198,6 +309,72 @@ mod tests {
             matched += u32::from(expected);
         }
         assert!(matched > 5_000, "{matched}");
+    }
+
+    #[test]
+    fn long_parts_are_found_where_trying_every_place_finds_them() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = |below: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 20) % below
+        };
+        let exact = |one: u8, other: u8| one == other;
+        let mut found = 0;
+        for round in 0..3_000 {
+            let text: Vec<u8> = (0..next(300)).map(|_| b"aaaaaaabB"[next(9) as usize]).collect();
+            let elements: [&[u8]; 9] = [b"a", b"a", b"a", b"?", b"[ab]", b"[^c]", b"\\a", b"[a-b\\]]", b"b"];
+            let pattern: Vec<u8> =
+                (0..=next(150)).flat_map(|_| elements[next(9) as usize].iter().copied()).collect();
+            let (width, len) = measure(&pattern);
+            assert_eq!(width, pattern.len());
+            let slowly = |same: fn(u8, u8) -> bool| {
+                (0..(text.len() + 1).saturating_sub(len))
+                    .find(|from| segment(&pattern, &text[*from..], same).is_some())
+            };
+            let expected = slowly(exact);
+            let nocase = slowly(|one, other| one.eq_ignore_ascii_case(&other));
+            assert_eq!(first_of_many(&pattern, len, &text, exact), expected, "{round}");
+            assert_eq!(first(&pattern, len, &text, exact), expected, "{round}");
+            let folded = |one: u8, other: u8| one.eq_ignore_ascii_case(&other);
+            assert_eq!(first(&pattern, len, &text, folded), nocase, "{round}");
+            found += u32::from(expected.is_some());
+        }
+        assert!(found > 100, "{found}");
+    }
+
+    #[test]
+    fn what_stands_between_two_stars_takes_no_product_of_lengths() {
+        // Compared at each place these take hours.
+        let text = vec![b'a'; 1 << 22];
+        let letters = [b"*", &text[..1 << 21], b"b*"].concat();
+        assert!(!matches(&letters, &text));
+        let text = &text[..200_000];
+        for part in [&b"[a]"[..], b"?", b"\\a", b"[^b]"] {
+            let pattern = [b"*", &part.repeat(4_000)[..], b"b*"].concat();
+            assert!(!matches(&pattern, text));
+            assert!(matches(&pattern, &[text, b"b"].concat()));
+            assert!(work(&pattern, text.len()) < 300_000_000);
+        }
+        let mut large = [b"*[", &vec![b'b'; 1 << 20][..], b"]*"].concat();
+        assert!(!matches(&large, text));
+        large[2] = b'a';
+        assert!(matches(&large, text));
+    }
+
+    #[test]
+    fn patterns_as_they_mostly_are_take_little_work() {
+        for (pattern, most) in [
+            (&b"user:*"[..], 5),
+            (b"*", 0),
+            (b"user:1", 6),
+            (b"*abc*", 43),
+            (b"u*[ab]*", 201),
+            (b"a*b*c*d", 44),
+        ] {
+            assert!(work(pattern, 40) <= most, "{}", work(pattern, 40));
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub mod calendar;
 pub(crate) mod excerpt;
 pub mod extended;
 pub(crate) mod files;
+pub(crate) mod find;
 pub mod glob;
 pub mod near;
 pub mod number;

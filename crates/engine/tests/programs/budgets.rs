@@ -225,3 +225,76 @@ fn finding_the_keys_of_a_program_takes_no_longer_than_it_may_run() {
     println!("{took:.2} ms a run");
     assert!(took < 20.0, "{took:.1} ms a run");
 }
+
+#[test]
+fn texts_that_are_put_together_of_little_ones_count() {
+    let (mut bench, client) = bench();
+    let many = "${x}".repeat(60_000);
+    let literal = "y".repeat(100_000);
+    for (steps, arg) in [
+        (format!(r#"{{"let":{{"y":"{many}"}}}}"#), 4_000),
+        (format!(r#"["ECHO","{many}"]"#), 4_000),
+        (format!(r#"["SET","k","{many}"]"#), 4_000),
+        (format!(r#"{{"fail":"NO","message":"{many}"}}"#), 4_000),
+        (format!(r#"{{"fail":"{many}"}}"#), 4_000),
+        (format!(r#"{{"assert":false,"message":"{many}"}}"#), 4_000),
+        (
+            r#"{"for":"i","range":[0,9000],"do":[["ECHO",LITERAL]]}"#
+                .replace("LITERAL", &format!("\"{literal}\"")),
+            1,
+        ),
+    ] {
+        let began = cpu_ms();
+        let program = format!(r#""params":[{{"name":"x"}}],"steps":[{steps}]"#);
+        let reply = run(&mut bench, client, &program, &[&"x".repeat(arg)]);
+        let (took, shown) = (cpu_ms() - began, &steps[..steps.len().min(40)]);
+        println!("{took:8.1} ms {shown}: {}", &reply[..reply.len().min(80)]);
+        assert!(
+            reply.contains("too many steps") || reply.contains("too many bytes of values"),
+            "{shown}: {}",
+            &reply[..reply.len().min(200)]
+        );
+        assert!(took < 2_000.0, "{shown}: {took:.0} ms of this thread");
+    }
+}
+
+#[test]
+fn a_long_message_is_cut() {
+    let (mut bench, client) = bench();
+    let program = r#""params":[{"name":"x"}],"steps":[{"fail":"NO","message":"${x}"}]"#;
+    for (given, bytes) in [(100, 100), (16 << 10, 16 << 10), (1 << 20, 16 << 10)] {
+        let reply = run(&mut bench, client, program, &[&"x".repeat(given)]);
+        assert_eq!(reply.len(), "-NO ".len() + bytes, "{given}");
+    }
+}
+
+#[test]
+fn matching_names_counts_and_takes_no_product_of_lengths() {
+    let (mut bench, client) = bench();
+    let (letters, classes) = (format!("*{}b*", "a".repeat(60_000)), format!("*{}b*", "[a]".repeat(20_000)));
+    for at in 0..10 {
+        words(&mut bench, client, &["SET", &format!("{}{at}", "a".repeat(200_000)), "v"]);
+        words(&mut bench, client, &["HSET", "h", &format!("{}{at}", "a".repeat(200_000)), "v"]);
+    }
+    let keys = r#"{"for":"k","keys":"${p}","limit":10,"do":[]}"#;
+    for (steps, pattern, counts) in [
+        (keys, &classes, true),
+        (r#"["KEYS","${p}"]"#, &classes, true),
+        (r#"["SCAN","0","MATCH","${p}"]"#, &classes, true),
+        (r#"["HSCAN","h","0","COUNT","100","MATCH","${p}"]"#, &classes, true),
+        (keys, &letters, true),
+        (r#"["KEYS","${p}"]"#, &letters, true),
+        (r#"["KEYS","${p}"]"#, &"user:*[ab]*".to_owned(), false),
+        (keys, &"user:*".to_owned(), false),
+    ] {
+        let began = cpu_ms();
+        let program = format!(
+            r#"{{"limits":{{"steps":1000,"time-ms":60000}},"params":[{{"name":"p"}}],"steps":[{steps}]}}"#
+        );
+        let reply = words(&mut bench, client, &["PROGRAM", "EVAL", &program, pattern]);
+        let took = cpu_ms() - began;
+        println!("{took:8.1} ms {steps}: {}", &reply[..reply.len().min(80)]);
+        assert_eq!(reply.contains("too many steps"), counts, "{steps} {}: {reply}", &pattern[..8]);
+        assert!(took < 2_000.0, "{steps}: {took:.0} ms of this thread");
+    }
+}
