@@ -148,12 +148,9 @@ fn gone_through(context: &mut Context<'_, '_>, args: &Args<'_>, each: u64) -> u6
 
 /// How long a name takes that a command holds against its pattern, if that is more than looking at it.
 fn match_ns(args: &Args<'_>) -> u64 {
-    let pattern = match args.spec.name {
-        "KEYS" => Some(1),
-        "SCAN" | "HSCAN" | "SSCAN" | "ZSCAN" => {
-            (2..args.len() - 1).rev().find(|at| args.is(*at, "MATCH")).map(|at| at + 1)
-        }
-        _ => None,
+    let pattern = match args.spec.cost {
+        table::Cost::Walk => (args.len() > 1).then_some(1),
+        _ => (2..args.len() - 1).rev().find(|at| args.is(*at, "MATCH")).map(|at| at + 1),
     };
     let work = pattern.map_or(0, |at| crate::glob::work(args.bytes(at), NAME_BYTES));
     if work < LITTLE_WORK { 0 } else { work.saturating_mul(STEP_NS) / WORK_PER_STEP }

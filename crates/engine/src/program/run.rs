@@ -1,8 +1,9 @@
 //! Owns: running a program's steps: all of it happens or nothing. Does not own: its locks (`crate::executor`),
 //! expressions (`super::expr`), running a command (`crate::inner`).
 
+mod loops;
+
 use weft_protocol::table::flag;
-use weft_store::Cursor;
 
 use super::budget::{Budget, Limits};
 use super::cost::{Cost, is_short};
@@ -11,7 +12,7 @@ use super::keys::{self, Keys};
 use super::quick::{Quick, nothing_fails_behind};
 use super::reply::value_of;
 use super::short::{Short, Waits};
-use super::steps::{Command, Fail, For, Over, Program, Step, What};
+use super::steps::{Command, Fail, Program, Step, What};
 use super::text::shown;
 use super::value::Value;
 use crate::acl::LogPlace;
@@ -19,24 +20,17 @@ use crate::args::{Args, Composed};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
-use crate::glob;
 use crate::handler::Needs;
-use crate::inner::{self, Inner, Refusal, Undoing};
+use crate::inner::{Inner, Undoing};
 use crate::keys::each;
 use crate::session::client_flag;
 use crate::special;
-
-/// Keys that a loop looks at between two looks at what is left.
-const KEYS_PER_LOOK: u64 = 64;
 
 /// Bytes of a reply behind which the clock is looked at.
 const LONG_REPLY: usize = 64 << 10;
 
 /// Bytes of the message of `fail` and `assert`: what is longer is cut.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
-
-/// The command that answers what a loop over keys goes through.
-const KEYS: &[u8] = b"KEYS";
 
 /// What SET answers.
 const OK: &[u8] = b"OK";
@@ -324,125 +318,6 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         };
         let prefix = Some(String::from_utf8_lossy(&code).into());
         Err(End::Error(Error { prefix, ..Error::new(ErrorCode::Program, message) }))
-    }
-
-    fn each(&mut self, step: &'p Step, each: &'p For) -> Result<Flow, End> {
-        let elements = match &each.over {
-            Over::Elements(list) => match self.frame.eval(list)? {
-                Value::List(list) => {
-                    return self.rounds(step, each, (0..list.len()).map(|at| list[at].clone()));
-                }
-                Value::Object(members) => {
-                    return self.rounds(step, each, members.keys().map(|name| Value::text(name)));
-                }
-                Value::Null => return Ok(Flow::GoOn),
-                other => {
-                    return Err(Fault::from(format!("expected a list, met a {}", other.type_name())).into());
-                }
-            },
-            Over::Range(ends) => return self.range(step, each, ends),
-            Over::Keys(pattern, limit) => self.matching(pattern, limit)?,
-        };
-        self.rounds(step, each, elements.into_iter())
-    }
-    fn rounds(
-        &mut self,
-        step: &'p Step,
-        each: &'p For,
-        elements: impl Iterator<Item = Value>,
-    ) -> Result<Flow, End> {
-        for (at, element) in elements.enumerate() {
-            match self.round(step, each, element, at)? {
-                Flow::GoOn => {}
-                Flow::Break => break,
-                ended => return Ok(ended),
-            }
-        }
-        Ok(Flow::GoOn)
-    }
-
-    fn range(&mut self, step: &'p Step, each: &'p For, ends: &[Expr; 3]) -> Result<Flow, End> {
-        let [from, to, by] = ends;
-        let mut whole = |expr| super::arithmetic::whole(&self.frame.eval(expr)?);
-        let (mut next, to, by) = (whole(from)?, whole(to)?, whole(by)?);
-        if by == 0 {
-            return Err(Fault::from("a loop in steps of 0 has no end").into());
-        }
-        let mut at = 0;
-        while if by > 0 { next < to } else { next > to } {
-            match self.round(step, each, Value::Int(next), at)? {
-                Flow::GoOn => {}
-                Flow::Break => break,
-                ended => return Ok(ended),
-            }
-            let Some(after) = next.checked_add(by) else { break };
-            (next, at) = (after, at + 1);
-        }
-        Ok(Flow::GoOn)
-    }
-
-    fn round(&mut self, step: &'p Step, each: &'p For, element: Value, at: usize) -> Result<Flow, End> {
-        self.at = step;
-        self.frame.budget.take_step()?;
-        self.frame.values[each.slot] = element;
-        if let Some(index) = each.index {
-            self.frame.values[index] = Value::Int(at as i64);
-        }
-        self.block(&each.body)
-    }
-
-    /// Who may not ask KEYS for the names does not get them from a loop either.
-    fn may_see_names(&mut self, pattern: &[u8]) -> Result<(), End> {
-        let (mut args, id) = (Composed::default(), inner::find(KEYS, None));
-        args.push(KEYS);
-        args.push(pattern);
-        let refusal = match id {
-            Some(id) => self.inner.admit(&args.args(id.spec())).err(),
-            None => Some(Refusal::Unknown),
-        };
-        refusal.map_or(Ok(()), |refusal| Err(End::Fault(refusal.into())))
-    }
-
-    /// The names of the keys that match a pattern, in their bytes' order.
-    fn matching(&mut self, pattern: &Expr, limit: &Expr) -> Result<Vec<Value>, End> {
-        if !self.inner.has_world() {
-            return Err(End::Fault(ErrorCode::NeedsWorld.into()));
-        }
-        let mut text = Vec::new();
-        self.frame.write_text(pattern, &mut text)?;
-        self.may_see_names(&text)?;
-        let limit = super::arithmetic::whole(&self.frame.eval(limit)?)?;
-        let limit = usize::try_from(limit).map_err(|_| Fault::from("a limit is not negative"))?;
-        let (mut names, mut cursor): (Vec<Box<[u8]>>, _) = (Vec::new(), Cursor::START);
-        loop {
-            let (mut looked, mut outcome) = (0, Ok(()));
-            let (context, budget) = (self.inner.context(), &mut self.frame.budget);
-            // As a step KEYS does, of the database that SELECT has chosen.
-            let began_in = std::mem::replace(&mut context.db, context.session.db);
-            cursor = context.scan(cursor, KEYS_PER_LOOK, |name, _| {
-                looked += 1;
-                if outcome.is_ok() {
-                    outcome = budget.take_match(glob::work(&text, name.len()));
-                }
-                if outcome.is_ok() && glob::matches(&text, name) {
-                    names.push(name.into());
-                }
-            });
-            context.db = began_in;
-            outcome?;
-            self.frame.budget.take_steps(looked)?;
-            if names.len() > limit {
-                let text = format!("more keys match '{}' than its limit of {limit}", shown(&text));
-                return Err(Fault::from(text).into());
-            }
-            if cursor == Cursor::START {
-                break;
-            }
-        }
-        names.sort_unstable();
-        names.dedup();
-        self.frame.budget.take_memory(names.iter().map(|name| name.len() + size_of::<Value>()).sum())?;
-        Ok(names.iter().map(|name| Value::text(name)).collect())
     }
 
     #[inline]
