@@ -87,7 +87,7 @@ static ssize_t parseOne(const char *at, const char *end, parsedCommand *into) {
     const char *begin = at, *arguments[ARGUMENTS_MAX];
     size_t lengths[ARGUMENTS_MAX];
     int whole = 1;
-    if (end - at < 8) return memchr(at, '$', end - at) ? 0 : -1;
+    if (end - at < 8) return end - at >= 4 && at[1] > '0' && at[1] <= '9' && at[2] == '\r' ? -1 : 0;
     if ((bytes(at) & bytes(mask)) != bytes(head)) return 0;
     size_t count = (unsigned char)at[1] - '0', name_len = (unsigned char)at[5] - '0';
     if (count - 1 >= ARGUMENTS_MAX || name_len - 1 >= 8) return 0;

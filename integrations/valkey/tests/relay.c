@@ -1,0 +1,290 @@
+/* relay.c: clients that speak RESP3 on one side, a server on the other: `relay MODE PORT`, PORT the server's. Prints its own port.
+ *
+ * resp         each client has a connection to the server, bytes go as they are: what a relay by itself changes
+ * passthrough  each client is a channel of one RESPB connection, its requests go in passthrough frames
+ * argv         the same, its requests go as ARGV
+ *
+ * Owns how a RESP3 client becomes a channel and its replies RESP3 again, for Valkey's own tests (`units`). Not for production: it
+ * ends with status 1 when the server ends the RESPB connection, and buffers have no limit. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "respb.h"
+
+#define CLIENTS_MAX 1024
+#define READ_BYTES 65536
+#define FRAMES 16
+
+typedef struct buffer {
+    char *data;
+    size_t len, size;
+} buffer;
+
+/* A client, or the server; `in` is what came from it and is not done with, `out` what it has still to get. */
+typedef struct peer {
+    int fd; /* 0: the place is free */
+    struct peer *other; /* in mode resp */
+    buffer in, out;
+    uint16_t channel;
+    int ends; /* is closed when `out` is empty */
+    respb_request_decoder decoder;
+    respb_writer writer;
+    respb_frame frames[FRAMES];
+    respb_batch batch;
+} peer;
+
+static peer peers[CLIENTS_MAX]; /* peers[0] is the RESPB connection */
+static struct pollfd polled[CLIENTS_MAX + 1];
+static peer *by_channel[65536];
+static int server_port;
+static unsigned next_channel = 1;
+static respb_reply_decoder replies;
+
+static void fail(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    fputs("relay: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    exit(1);
+}
+
+static void *room(buffer *b, size_t more) {
+    if (b->size - b->len < more) {
+        b->size = b->size * 2 > b->len + more ? b->size * 2 : b->len + more;
+        b->data = realloc(b->data, b->size);
+        if (!b->data) fail("no memory");
+    }
+    return b->data + b->len;
+}
+
+static void append(buffer *b, const void *data, size_t len) {
+    memcpy(room(b, len), data, len);
+    b->len += len;
+}
+
+static void drop(buffer *b, size_t len) {
+    memmove(b->data, b->data + len, b->len - len);
+    b->len -= len;
+}
+
+static peer *add(int fd) {
+    int one = 1, i;
+    for (i = 1; i < CLIENTS_MAX && peers[i].fd; i++) {
+    }
+    if (i == CLIENTS_MAX) fail("more than %d connections", CLIENTS_MAX);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    peers[i].fd = fd;
+    return &peers[i];
+}
+
+static int to_server(void) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)server_port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof at)) fail("the server: %s", strerror(errno));
+    return fd;
+}
+
+static void free_peer(peer *p) {
+    if (!p->fd) return;
+    close(p->fd);
+    free(p->in.data), free(p->out.data), free(p->batch.values);
+    if (p->channel && by_channel[p->channel] == p) by_channel[p->channel] = NULL;
+    memset(p, 0, sizeof *p);
+}
+
+/* The connection of a peer has ended, or must. */
+static void gone(peer *p) {
+    if (p == &peers[0]) fail("the server has ended the RESPB connection");
+    if (p->other) {
+        p->other->other = NULL;
+        p->other->ends = 1;
+    } else if (p->channel && by_channel[p->channel] == p) {
+        size_t len = respb_encode_close(p->channel, 0, "", 0, NULL, 0);
+        respb_encode_close(p->channel, 0, "", 0, room(&peers[0].out, len), len);
+        peers[0].out.len += len;
+    }
+    free_peer(p);
+}
+
+static void accept_client(int listener, int is_respb) {
+    int fd = accept(listener, NULL, NULL);
+    peer *p;
+    if (fd < 0) return;
+    p = add(fd);
+    if (!is_respb) {
+        p->other = add(to_server());
+        p->other->other = p;
+        return;
+    }
+    if (next_channel > UINT16_MAX) fail("more than 65,535 clients");
+    p->channel = (uint16_t)next_channel++;
+    by_channel[p->channel] = p;
+    respb_request_decoder_init(&p->decoder, sizeof p->decoder, RESPB_PROTOCOL_RESP3, NULL);
+    respb_writer_init(&p->writer, sizeof p->writer, RESPB_PROTOCOL_RESP3, NULL, 0);
+    p->batch.frames = p->frames, p->batch.frames_capacity = FRAMES;
+    p->batch.values_capacity = 64;
+    p->batch.values = malloc(64 * sizeof(respb_value));
+}
+
+/* One request of a client, to the server. */
+static void forward(peer *p, const respb_frame *frame, int passthrough) {
+    respb_value *values = p->batch.values + frame->first;
+    buffer *out = &peers[0].out;
+    size_t len, i, at = 0, bytes = 1;
+    char *text;
+    if (!frame->count) return;
+    if (passthrough && frame->data[0] == '*') {
+        unsigned char head[8] = {0xFF, 0xFF, (unsigned char)(p->channel >> 8), (unsigned char)p->channel, (unsigned char)(frame->len >> 24),
+                                 (unsigned char)(frame->len >> 16), (unsigned char)(frame->len >> 8), (unsigned char)frame->len};
+        append(out, head, 8);
+        append(out, frame->data, frame->len);
+        return;
+    }
+    /* Quotes of an inline command are resolved. */
+    for (i = 0; i < frame->count; i++) bytes += respb_value_text(&values[i], NULL, 0);
+    text = malloc(bytes);
+    for (i = 0; i < frame->count; i++) {
+        len = respb_value_text(&values[i], text + at, bytes - at);
+        values[i] = respb_bytes(text + at, len);
+        at += len;
+    }
+    len = respb_encode_request(RESPB_FORM_ARGV, p->channel, NULL, values, frame->count, NULL, 0);
+    respb_encode_request(RESPB_FORM_ARGV, p->channel, NULL, values, frame->count, room(out, len), len);
+    out->len += len;
+    free(text);
+}
+
+static void more_values(respb_batch *batch) {
+    batch->values_capacity *= 2;
+    batch->values = realloc(batch->values, batch->values_capacity * sizeof(respb_value));
+    if (!batch->values) fail("no memory");
+}
+
+static void requests(peer *p, int passthrough) {
+    size_t used = 0, i;
+    for (;;) {
+        respb_status status = respb_decode_requests(&p->decoder, p->in.data + used, p->in.len - used, &p->batch);
+        if (status == RESPB_EINVAL) fail("the decoder refuses its arguments");
+        used += p->batch.consumed;
+        for (i = 0; i < p->batch.frames_len; i++) forward(p, &p->batch.frames[i], passthrough);
+        if (status == RESPB_INVALID) {
+            const char *text = respb_error_text(p->batch.error);
+            append(&p->out, "-ERR ", 5), append(&p->out, text, strlen(text)), append(&p->out, "\r\n", 2);
+            p->ends = 1;
+            used = p->in.len;
+            break;
+        }
+        if (status != RESPB_FULL) break;
+        if (!p->batch.frames_len) more_values(&p->batch);
+    }
+    drop(&p->in, used);
+}
+
+static void answer(const respb_frame *frame, const respb_value *values) {
+    peer *p = by_channel[frame->channel];
+    if (frame->kind == RESPB_FRAME_GOAWAY) fail("GOAWAY %u %.*s", frame->number, (int)values->len, values->value.data);
+    if (frame->kind == RESPB_FRAME_CLOSE) {
+        /* The server's: what was answered is sent, then the client's connection ends; ours answers it. */
+        if (p) p->ends = 1;
+        return;
+    }
+    if (!p || (frame->kind != RESPB_FRAME_REPLY && frame->kind != RESPB_FRAME_PUSH)) return;
+    for (;;) {
+        size_t len = p->out.len;
+        respb_writer_buffer(&p->writer, p->out.data, p->out.size, len);
+        if (respb_write_values(&p->writer, values, frame->count) != RESPB_FULL) break;
+        respb_writer_truncate(&p->writer, len);
+        room(&p->out, p->out.size + 1024);
+    }
+    p->out.len = respb_writer_len(&p->writer);
+}
+
+static void responses(peer *server) {
+    size_t used = 0, i;
+    for (;;) {
+        respb_status status = respb_decode_replies(&replies, server->in.data + used, server->in.len - used, &server->batch);
+        if (status < 0) fail("no RESPB: %s", respb_error_text(server->batch.error));
+        used += server->batch.consumed;
+        for (i = 0; i < server->batch.frames_len; i++) answer(&server->batch.frames[i], server->batch.values + server->batch.frames[i].first);
+        if (status != RESPB_FULL) break;
+        if (!server->batch.frames_len) more_values(&server->batch);
+    }
+    drop(&server->in, used);
+}
+
+static void readable(peer *p, int passthrough) {
+    ssize_t n = read(p->fd, room(&p->in, READ_BYTES), READ_BYTES);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+        gone(p);
+        return;
+    }
+    p->in.len += (size_t)n;
+    if (p == &peers[0]) {
+        responses(p);
+    } else if (p->channel) {
+        requests(p, passthrough);
+    } else {
+        if (p->other) append(&p->other->out, p->in.data, p->in.len);
+        p->in.len = 0;
+    }
+}
+
+static void writable(peer *p) {
+    ssize_t n = p->out.len ? send(p->fd, p->out.data, p->out.len, MSG_NOSIGNAL) : 0;
+    if (n > 0) drop(&p->out, (size_t)n);
+    if ((n < 0 && errno != EAGAIN && errno != EINTR) || (p->ends && !p->out.len)) gone(p);
+}
+
+int main(int argc, char **argv) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t at_len = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), is_respb, passthrough, i;
+    if (argc != 3) fail("usage: relay resp|passthrough|argv PORT");
+    is_respb = strcmp(argv[1], "resp") != 0;
+    passthrough = strcmp(argv[1], "passthrough") == 0;
+    if (is_respb && !passthrough && strcmp(argv[1], "argv") != 0) fail("no mode %s", argv[1]);
+    server_port = atoi(argv[2]);
+    if (bind(listener, (struct sockaddr *)&at, sizeof at) || listen(listener, 128)) fail("%s", strerror(errno));
+    getsockname(listener, (struct sockaddr *)&at, &at_len);
+    if (is_respb) {
+        respb_limits limits;
+        peers[0].fd = to_server();
+        fcntl(peers[0].fd, F_SETFL, O_NONBLOCK);
+        respb_limits_default(&limits);
+        limits.argument_bytes_max = limits.frame_bytes_max = UINT32_MAX;
+        respb_reply_decoder_init(&replies, sizeof replies, RESPB_PROTOCOL_RESPB, &limits);
+        peers[0].batch.frames = peers[0].frames, peers[0].batch.frames_capacity = FRAMES;
+        peers[0].batch.values_capacity = 64;
+        peers[0].batch.values = malloc(64 * sizeof(respb_value));
+    }
+    printf("%d\n", ntohs(at.sin_port));
+    fflush(stdout);
+    for (;;) {
+        for (i = 0; i < CLIENTS_MAX; i++) {
+            polled[i].fd = peers[i].fd ? peers[i].fd : -1;
+            polled[i].events = (short)((peers[i].ends ? 0 : POLLIN) | (peers[i].out.len || peers[i].ends ? POLLOUT : 0));
+        }
+        polled[CLIENTS_MAX].fd = listener;
+        polled[CLIENTS_MAX].events = POLLIN;
+        if (poll(polled, CLIENTS_MAX + 1, -1) < 0 && errno != EINTR) fail("poll: %s", strerror(errno));
+        for (i = 0; i < CLIENTS_MAX; i++) {
+            /* A place may be of another by now: then the call says so, or there is nothing to read. */
+            if (polled[i].fd == -1 || polled[i].fd != peers[i].fd) continue;
+            if (polled[i].revents & (POLLIN | POLLHUP | POLLERR) && !peers[i].ends) readable(&peers[i], passthrough);
+            if (peers[i].fd == polled[i].fd && polled[i].revents & (POLLOUT | POLLHUP | POLLERR)) writable(&peers[i]);
+        }
+        if (polled[CLIENTS_MAX].revents) accept_client(listener, is_respb);
+    }
+}
