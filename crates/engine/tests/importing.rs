@@ -89,6 +89,16 @@ fn a_time_that_has_come_can_be_given() {
     assert_eq!(at.source("MGET a b"), "[1 2]");
     assert_eq!(at.source("HGET c f"), "v");
     assert_eq!(at.other("MGET a b"), "[nil nil]");
+    // The first moment that there is, and what lies before it.
+    for time in ["0", "-1", "-10000"] {
+        at.source("SET old 1");
+        assert_eq!(at.source(&format!("EXPIREAT old {time}")), "1");
+        assert_eq!(at.source("GET old"), "1", "{time}");
+    }
+    at.source("DEL old");
+    assert_eq!(at.source("HSETEX d EXAT 0 FIELDS 1 f v"), "1");
+    assert_eq!(at.source("HGET d f"), "v");
+    at.source("DEL d");
     // Writing over what has expired is a write to nothing for others.
     assert_eq!(at.other("SET b 3 NX"), "OK");
     // The end of it: what has expired goes.

@@ -288,9 +288,10 @@ impl<'b> Context<'_, 'b> {
     pub(crate) fn seen_ms(&self) -> u64 {
         if self.sees_expired() { 0 } else { self.now_ms }
     }
-    /// The time until which a time to live that is given has come: none has while keys are brought in.
-    pub(crate) fn come_ms(&self) -> u64 {
-        if self.engine.keyspace.is_importing() { 0 } else { self.now_ms }
+    /// Whether a time to live that is given has come: none has while keys are brought in.
+    pub(crate) fn has_come(&self) -> impl Fn(u64) -> bool + Copy + use<> {
+        let until_ms = (!self.engine.keyspace.is_importing()).then_some(self.now_ms);
+        move |at_ms| until_ms.is_some_and(|until_ms| at_ms <= until_ms)
     }
     /// Whether a database of this number exists.
     pub fn has_db(&self, db: i64) -> bool {

@@ -9,6 +9,9 @@ use weft_store::Expiry;
 use crate::args::Args;
 use crate::error::{Error, full_name};
 
+/// The first time that something can end at: before it lies what who brings keys in looks at, and nothing has ended.
+pub(crate) const FIRST_MS: u64 = 1;
+
 /// Which options a command has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {

@@ -5,6 +5,7 @@ use weft_store::{Changed, FieldExpiry, HashMut, Key};
 
 use super::hash::{fields_at, look, read};
 use crate::args::Args;
+use crate::commands::common::expiry;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::handler::{Entry, Scope};
@@ -46,7 +47,7 @@ fn expire_at(args: &Args<'_>, index: usize, (base_ms, seconds): (u64, bool)) -> 
     let value = if seconds { value.checked_mul(1000) } else { Some(value) };
     let value = value.filter(|value| *value >= 0).ok_or_else(invalid)?;
     let at = value.checked_add(i64::try_from(base_ms).unwrap_or(i64::MAX)).ok_or_else(invalid)?;
-    Ok(at.unsigned_abs())
+    Ok(at.unsigned_abs().max(expiry::FIRST_MS))
 }
 
 /// Where `FIELDS` stands, from argument `from` on. HSETEX and HGETEX look at the key too, as Valkey does: one of that
@@ -129,14 +130,14 @@ fn expire(
     let conditions = Conditions::parse(args, 3, word)?;
     let first = fields_at(args, word)?;
     let at = expire_at(args, 2, unit)?;
-    let come_ms = context.come_ms();
+    let has_come = context.has_come();
     let mut touched = Touched::default();
     change_fields(context, args, (first, sink, &mut touched), |hash, field| {
         let Some(old) = hash.view().expire_ms(field) else { return outcome::MISSING };
         if !conditions.allow(old, at) {
             return outcome::REFUSED;
         }
-        if at <= come_ms {
+        if has_come(at) {
             hash.remove(field, |_| ());
             return outcome::DELETED;
         }
@@ -369,7 +370,7 @@ fn set_fields(
 ) -> Result<(), Error> {
     let key = context.key(args, 1);
     let limits = context.hash_limits();
-    let expired = at.is_some_and(|at| at <= context.come_ms());
+    let expired = at.is_some_and(context.has_come());
     let expiry = match at {
         _ if options.keep => FieldExpiry::Keep,
         Some(at) => FieldExpiry::At(at),
@@ -411,7 +412,7 @@ fn hgetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     let key = context.key(args, 1);
     // The type is looked at before the time.
     read(context, &key)?;
-    let come_ms = context.come_ms();
+    let has_come = context.has_come();
     let at = options.expire_at(args, context.now_ms)?;
     let limits = context.hash_limits();
     let mut touched = Touched::default();
@@ -427,7 +428,7 @@ fn hgetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
                 }
             }
             match at {
-                Some(at) if at <= come_ms => {
+                Some(at) if has_come(at) => {
                     hash.remove(field, |_| ());
                     touched.deleted += 1;
                 }

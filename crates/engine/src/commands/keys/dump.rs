@@ -192,7 +192,7 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         ttl_ms if options.absolute => Expiry::At(ttl_ms),
         ttl_ms => Expiry::At(context.now_ms.saturating_add(ttl_ms)),
     };
-    if matches!(expiry, Expiry::At(at) if at <= context.come_ms()) {
+    if matches!(expiry, Expiry::At(at) if context.has_come()(at)) {
         if options.replace {
             context.delete(&key)?;
         }

@@ -89,7 +89,7 @@ fn set_expiry(
 ) -> Result<(), Error> {
     let conditions = Conditions::read(args)?;
     let at_ms = any_time(args, 2, unit, context.now_ms)?;
-    let (key, come_ms) = (context.key(args, 1), context.come_ms());
+    let (key, has_come) = (context.key(args, 1), context.has_come());
     let (shard, mut op) = context.shard(&key)?;
     let Some(old_ms) = shard.expire_ms(&mut op, &key) else {
         sink.int(0);
@@ -99,7 +99,7 @@ fn set_expiry(
         sink.int(0);
         return Ok(());
     }
-    if at_ms <= come_ms {
+    if has_come(at_ms) {
         context.expire_now(&key)?;
     } else {
         shard.set_expire_ms(&mut op, &key, Some(at_ms));
@@ -109,13 +109,13 @@ fn set_expiry(
     Ok(())
 }
 
-/// A time argument as milliseconds since 1970. It may lie in the past, and before 1970 counts as then.
+/// A time argument as milliseconds since 1970. It may lie in the past, and what is before all others counts as the first.
 fn any_time(args: &Args<'_>, index: usize, unit: Unit, now_ms: u64) -> Result<u64, Error> {
     let value = args.int(index)?;
     let ms = if unit.seconds { value.checked_mul(1000) } else { Some(value) };
     let base = if unit.relative { now_ms } else { 0 };
     let ms = ms.and_then(|ms| ms.checked_add_unsigned(base)).ok_or_else(|| expiry::invalid(args))?;
-    Ok(u64::try_from(ms).unwrap_or(0))
+    Ok(u64::try_from(ms).unwrap_or(0).max(expiry::FIRST_MS))
 }
 
 fn ttl(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {

@@ -81,7 +81,7 @@ fn set_with(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
         }
         return Ok(());
     }
-    match at_ms.filter(|&at_ms| at_ms <= context.come_ms()) {
+    match at_ms.filter(|&at_ms| context.has_come()(at_ms)) {
         Some(_) => {
             context.expire_now(&key)?;
         }
@@ -123,7 +123,7 @@ fn getex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let options = Options::read(args, 2, Family::GetEx)?;
     let at_ms = options.at_ms(args, context.now_ms)?;
     let key = context.key(args, 1);
-    let come_ms = context.come_ms();
+    let has_come = context.has_come();
     let (shard, mut op) = context.shard(&key)?;
     match shard.get(&mut op, &key) {
         None => {
@@ -134,7 +134,7 @@ fn getex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         Some(value) => sink.value(&value),
     }
     match at_ms {
-        Some(at_ms) if at_ms <= come_ms => {
+        Some(at_ms) if has_come(at_ms) => {
             context.expire_now(&key)?;
         }
         Some(at_ms) => {
@@ -278,7 +278,7 @@ fn msetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
         return Ok(());
     }
     put_pairs(context, args, pairs.clone(), options.expiry(at_ms))?;
-    if at_ms.is_some_and(|at_ms| at_ms <= context.come_ms()) {
+    if at_ms.is_some_and(context.has_come()) {
         // The keys are set and gone at once, and both is told.
         for index in pairs.step_by(2) {
             let key = context.key(args, index);
