@@ -41,6 +41,86 @@ fn results_become_replies() {
     }
 }
 
+/// As Valkey 9.1.2 answers them.
+#[test]
+fn bytes_and_numbers_are_those_of_c() {
+    for (script, reply) in [
+        ("return string.find('a\\0b', '\\0')", "2"),
+        ("return table.concat({string.find('a\\0b', '\\0')}, ' ')", "\"2 2\""),
+        ("return table.concat({string.find('a\\0b', '%z')}, ' ')", "\"2 2\""),
+        ("return string.match('abc', 'b\\0nothing')", "\"b\""),
+        ("return #string.match('a\\0b', '.-\\0')", "0"),
+        ("return string.find('abc', '[\\0]')", "-ERR user_script:1: malformed pattern (missing ']')"),
+        ("return string.find('abc', '%\\0')", "-ERR user_script:1: malformed pattern (ends with '%')"),
+        ("return string.gsub('a\\0b', 'a\\0', 'x')", "\"x\\0b\""),
+        ("return table.concat({string.gsub('abc', '[]', 'x', 2^53)}, ' ')", "\"abc 0\""),
+        ("return string.find('\\0ax', 'a', 2^63)", "2"),
+        ("return string.rep('ab', 2^32 + 1)", "\"ab\""),
+        ("return tostring(cmsgpack.unpack('\\207\\255\\255\\255\\255\\255\\255\\255\\255'))", "\"-1\""),
+        (
+            "return cmsgpack.unpack_one('\\1', -2^53)",
+            "-ERR user_script:1: Invalid request to unpack with offset of 0 and limit of 1.",
+        ),
+        (
+            "return cmsgpack.unpack_one('\\1', 2^32 + 2)",
+            "-ERR user_script:1: Start offset 2 greater than input length 1.",
+        ),
+        (
+            "return cmsgpack.unpack_limit('\\1', 1, 1e100)",
+            "-ERR user_script:1: Invalid request to unpack with offset of 0 and limit of 1.",
+        ),
+        (
+            "return struct.unpack('B', 'a', -1)",
+            "-ERR user_script:1: bad argument #2 to 'unpack' (data string too short)",
+        ),
+        (
+            "return struct.unpack('B', 'a', 0)",
+            "-ERR user_script:1: bad argument #3 to 'unpack' (offset must be 1 or greater)",
+        ),
+        (
+            "return struct.pack()",
+            "-ERR user_script:1: bad argument #1 to 'pack' (string expected, got no value)",
+        ),
+        (
+            "return struct.pack('B')",
+            "-ERR user_script:1: bad argument #2 to 'pack' (number expected, got nil)",
+        ),
+        ("return struct.unpack('dc0', struct.pack('d', -0.5))", "\"\""),
+        (
+            "return bit.band({}, 1, 'x')",
+            "-ERR user_script:1: bad argument #1 to 'band' (number expected, got table)",
+        ),
+        (
+            "return table.concat(1, {})",
+            "-ERR user_script:1: bad argument #2 to 'concat' (string expected, got table)",
+        ),
+        (
+            "return string.gsub('a', 'a', true, {})",
+            "-ERR user_script:1: bad argument #4 to 'gsub' (number expected, got table)",
+        ),
+        (
+            "return string.dump()",
+            "-ERR user_script:1: bad argument #1 to 'dump' (function expected, got no value)",
+        ),
+        (
+            "return redis.set_repl(0/0)",
+            "-ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.",
+        ),
+        ("return redis.log(0/0, 'x')", "-ERR Invalid log level."),
+        (
+            "return cjson.encode_sparse_array('\\0a')",
+            "-ERR user_script:1: bad argument #1 to 'encode_sparse_array' (invalid option '')",
+        ),
+        (
+            "return collectgarbage('x\\0y')",
+            "-ERR user_script:1: bad argument #1 to 'collectgarbage' (invalid option 'x')",
+        ),
+    ] {
+        let got = eval(script);
+        assert_eq!(got.trim_end_matches(" script: on @user_script:1."), reply, "{script}");
+    }
+}
+
 #[test]
 fn errors_say_where() {
     let sha = "on @user_script:1.";

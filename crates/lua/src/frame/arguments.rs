@@ -28,23 +28,27 @@ impl<'f> Frame<'f> {
             None => Err(self.type_error(arg, "number")),
         }
     }
-    /// An argument that is a number, as Lua makes an integer of it.
-    pub fn arg_integer(&mut self, arg: usize) -> Result<i64, Raise> {
-        self.arg_number(arg).map(|number| number as i64)
-    }
     /// An argument that is a number, as C makes an integer of it on the machines that scripts were written for: what is
-    /// none that fits is the least. It may be left out where there is a default.
-    pub(crate) fn arg_cast(&mut self, arg: usize, default: Option<i64>) -> Result<i64, Raise> {
-        if let (Some(default), Kind::None | Kind::Nil) = (default, self.kind(arg as i32)) {
-            return Ok(default);
-        }
+    /// none that fits is the least.
+    pub fn arg_integer(&mut self, arg: usize) -> Result<i64, Raise> {
         let number = self.arg_number(arg)?;
         let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number);
         Ok(if fits { number as i64 } else { i64::MIN })
     }
-    /// An argument that is a number, as C makes an `int` of it: what Lua's own index with.
+    /// An argument that is a number, as C makes an `int` of it: what Lua's own index and count with. It may be left out
+    /// where there is a default.
     pub(crate) fn arg_int(&mut self, arg: usize, default: Option<i32>) -> Result<i32, Raise> {
-        self.arg_cast(arg, default.map(i64::from)).map(|number| number as i32)
+        let number = match default {
+            Some(default) => self.arg_integer_or(arg, default.into()),
+            None => self.arg_integer(arg),
+        };
+        number.map(|number| number as i32)
+    }
+    /// Which of some words an argument is. C's text of it ends with a zero.
+    pub(crate) fn arg_option(&mut self, arg: usize, words: &[&str]) -> Result<usize, Raise> {
+        let given = self.arg_bytes(arg)?.split(|byte| *byte == 0).next().unwrap_or_default();
+        let known = words.iter().position(|word| word.as_bytes() == given);
+        known.ok_or_else(|| self.arg_error(arg, [b"invalid option '", given, b"'"].concat()))
     }
     /// The bytes of a string that the running function keeps.
     pub(crate) fn kept_bytes(&mut self, at: i32) -> &'f [u8] {

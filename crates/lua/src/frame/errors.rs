@@ -14,9 +14,9 @@ impl Frame<'_> {
     }
     /// An error with the place of whoever called the function.
     #[cold]
-    pub fn error(&mut self, text: &str) -> Raise {
+    pub fn error(&mut self, text: impl AsRef<[u8]>) -> Raise {
         let mut line = self.position(1).into_bytes();
-        line.extend_from_slice(text.as_bytes());
+        line.extend_from_slice(text.as_ref());
         // The stack has places in reserve for errors.
         // SAFETY: as `push_bytes`, also when the stack is full: Lua keeps `EXTRA_STACK` places beyond it.
         unsafe {
@@ -71,7 +71,7 @@ impl Frame<'_> {
     }
     /// The error about an argument, as Lua's own libraries word it.
     #[cold]
-    pub fn arg_error(&mut self, arg: usize, text: &str) -> Raise {
+    pub fn arg_error(&mut self, arg: usize, text: impl AsRef<[u8]>) -> Raise {
         let (name, is_method) = self.info(0, c"n").map_or((None, false), |info| {
             let text = |place: *const std::ffi::c_char| {
                 // SAFETY: what is not null is a text that ends.
@@ -80,11 +80,12 @@ impl Frame<'_> {
             (text(info.name), text(info.namewhat).as_deref() == Some("method"))
         });
         let name = name.unwrap_or_else(|| "?".to_owned());
-        match (is_method, arg) {
-            (true, 1) => self.error(&format!("calling '{name}' on bad self ({text})")),
-            (true, arg) => self.error(&format!("bad argument #{} to '{name}' ({text})", arg - 1)),
-            (false, arg) => self.error(&format!("bad argument #{arg} to '{name}' ({text})")),
-        }
+        let what = match (is_method, arg) {
+            (true, 1) => format!("calling '{name}' on bad self ("),
+            (true, arg) => format!("bad argument #{} to '{name}' (", arg - 1),
+            (false, arg) => format!("bad argument #{arg} to '{name}' ("),
+        };
+        self.error([what.as_bytes(), text.as_ref(), b")"].concat())
     }
     /// The error about the type of an argument.
     #[cold]

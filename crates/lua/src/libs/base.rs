@@ -159,7 +159,7 @@ fn refuse_write(frame: &mut Frame<'_>) -> Answer {
 
 fn missing(frame: &mut Frame<'_>) -> Answer {
     let name = String::from_utf8_lossy(frame.arg_bytes(2)?).into_owned();
-    Err(frame.error(&format!("Script attempted to access nonexistent global variable '{name}'")))
+    Err(frame.error(format!("Script attempted to access nonexistent global variable '{name}'")))
 }
 
 /// As scripts know it from before errors were tables: of such an error it gives the line.
@@ -361,26 +361,26 @@ fn load(frame: &mut Frame<'_>) -> Answer {
 
 /// Only what cannot stop collecting for those who come later.
 fn collectgarbage(frame: &mut Frame<'_>) -> Answer {
-    let what =
-        if matches!(frame.kind(1), Kind::None | Kind::Nil) { b"collect" } else { frame.arg_bytes(1)? };
+    let words = ["collect", "step", "count", "stop", "restart", "setpause", "setstepmul"];
+    let what = match frame.kind(1) {
+        Kind::None | Kind::Nil => 0,
+        _ => frame.arg_option(1, &words)?,
+    };
     match what {
-        b"count" => {
-            let used = frame.shared().memory.used_bytes();
-            frame.push_number(used as f64 / 1024.0);
-        }
-        b"collect" | b"step" => {
+        0 | 1 => {
             frame.collect();
             frame.push_number(0.0);
         }
-        b"stop" | b"restart" | b"setpause" | b"setstepmul" => frame.push_number(0.0),
-        other => {
-            let text = format!("invalid option '{}'", String::from_utf8_lossy(other));
-            return Err(frame.arg_error(1, &text));
+        2 => {
+            let used = frame.shared().memory.used_bytes();
+            frame.push_number(used as f64 / 1024.0);
         }
+        _ => frame.push_number(0.0),
     }
     Ok(1)
 }
 
 fn dump(frame: &mut Frame<'_>) -> Answer {
+    frame.arg_function(1)?;
     Err(frame.error("unable to dump given function"))
 }

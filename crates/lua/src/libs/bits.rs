@@ -34,7 +34,8 @@ fn answer(frame: &mut Frame<'_>, value: u32) -> Answer {
 }
 fn fold(frame: &mut Frame<'_>, with: impl Fn(u32, u32) -> u32) -> Answer {
     let mut value = bits(frame, 1)?;
-    for arg in 2..=frame.args() {
+    // From the last one on: of several that are no numbers it is named.
+    for arg in (2..=frame.args()).rev() {
         value = with(value, bits(frame, arg)?);
     }
     answer(frame, value)

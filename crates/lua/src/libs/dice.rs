@@ -41,14 +41,14 @@ fn random(frame: &mut Frame<'_>) -> Answer {
     let number = match frame.args() {
         0 => share,
         1 => {
-            let upper = f64::from(frame.arg_integer(1)? as i32);
+            let upper = f64::from(frame.arg_int(1, None)?);
             if upper < 1.0 {
                 return Err(frame.arg_error(1, "interval is empty"));
             }
             (share * upper).floor() + 1.0
         }
         2 => {
-            let (lower, upper) = (frame.arg_integer(1)? as i32, frame.arg_integer(2)? as i32);
+            let (lower, upper) = (frame.arg_int(1, None)?, frame.arg_int(2, None)?);
             if lower > upper {
                 return Err(frame.arg_error(2, "interval is empty"));
             }

@@ -94,9 +94,9 @@ fn integer(
     of: impl Fn(&mut Settings) -> &mut i64,
 ) -> Result<(), Raise> {
     if is_given(frame, arg) {
-        let value = frame.arg_integer(arg)?;
+        let value = frame.arg_int(arg, None)?.into();
         if !(min..=max).contains(&value) {
-            return Err(frame.arg_error(1, &format!("expected integer between {min} and {max}")));
+            return Err(frame.arg_error(1, format!("expected integer between {min} and {max}")));
         }
         *of(&mut frame.shared().json) = value;
     }
@@ -112,14 +112,7 @@ fn word(frame: &mut Frame<'_>, arg: usize, words: &[&str]) -> Result<Option<usiz
     if frame.kind(arg as i32) == Kind::Boolean {
         return Ok(Some(usize::from(frame.truth(arg as i32))));
     }
-    let given = frame.arg_bytes(arg)?;
-    match words.iter().position(|word| word.as_bytes() == given) {
-        Some(at) => Ok(Some(at)),
-        None => {
-            let text = format!("invalid option '{}'", String::from_utf8_lossy(given));
-            Err(frame.arg_error(arg, &text))
-        }
-    }
+    frame.arg_option(arg, words).map(Some)
 }
 fn switch(frame: &mut Frame<'_>, arg: usize, of: impl Fn(&mut Settings) -> &mut bool) -> Result<(), Raise> {
     if let Some(on) = word(frame, arg, &["off", "on"])? {
@@ -203,7 +196,7 @@ impl Encoder {
             Kind::Table => {
                 let depth = depth + 1;
                 if depth > self.settings.encode_depth.min(DEPTH_MAX) || frame.reserve(4).is_err() {
-                    return Err(frame.error(&format!("Cannot serialise, excessive nesting ({depth})")));
+                    return Err(frame.error(format!("Cannot serialise, excessive nesting ({depth})")));
                 }
                 match self.array_len(frame)? {
                     Some(len @ 1..) => self.array(frame, len, depth)?,
@@ -347,7 +340,7 @@ const GROWN_BYTES: usize = 64 << 10;
 
 fn refuse(frame: &mut Frame<'_>, at: i32, why: &str) -> Raise {
     let kind = frame.kind(at).name();
-    frame.error(&format!("Cannot serialise {kind}: {why}"))
+    frame.error(format!("Cannot serialise {kind}: {why}"))
 }
 
 /// Bytes that are written as an escape.

@@ -92,7 +92,7 @@ impl Decoder<'_> {
     }
     fn expected(&self, frame: &mut Frame<'_>, what: &str, token: &Token) -> Raise {
         let found = token.kind.name();
-        frame.error(&format!("Expected {what} but found {found} at character {}", token.at + 1))
+        frame.error(format!("Expected {what} but found {found} at character {}", token.at + 1))
     }
 
     fn token(&mut self, frame: &mut Frame<'_>) -> Token {

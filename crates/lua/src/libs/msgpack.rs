@@ -180,11 +180,14 @@ fn unpack_limit(frame: &mut Frame<'_>) -> Answer {
 fn run(frame: &mut Frame<'_>, limit: i64, offset: i64) -> Answer {
     let text = frame.arg_bytes(1)?;
     let (Ok(most), Ok(from)) = (usize::try_from(limit), usize::try_from(offset)) else {
-        let text = format!("Invalid request to unpack with offset of {offset} and limit of {}.", text.len());
+        // C's text of them has their lowest bits.
+        let (offset, len) = (offset as i32, text.len() as i32);
+        let text = format!("Invalid request to unpack with offset of {offset} and limit of {len}.");
         return Err(frame.error(&text));
     };
     if from > text.len() {
-        return Err(frame.error(&format!("Start offset {from} greater than input length {}.", text.len())));
+        let (from, len) = (from as i32, text.len() as i32);
+        return Err(frame.error(format!("Start offset {from} greater than input length {len}.")));
     }
     let all = limit == 0 && offset == 0;
     let mut rest = &text[from..];
@@ -268,7 +271,8 @@ fn unpack_value(frame: &mut Frame<'_>, rest: &mut &[u8], depth: usize) -> Result
         0xCC => number(frame, f64::from(u8::from_be_bytes(array(rest)?))),
         0xCD => number(frame, f64::from(u16::from_be_bytes(array(rest)?))),
         0xCE => number(frame, f64::from(u32::from_be_bytes(array(rest)?))),
-        0xCF => number(frame, u64::from_be_bytes(array(rest)?) as f64),
+        // As Lua's integers are: those from 2^63 on are negative.
+        0xCF => number(frame, i64::from_be_bytes(array(rest)?) as f64),
         0xD0 => number(frame, f64::from(i8::from_be_bytes(array(rest)?))),
         0xD1 => number(frame, f64::from(i16::from_be_bytes(array(rest)?))),
         0xD2 => number(frame, f64::from(i32::from_be_bytes(array(rest)?))),

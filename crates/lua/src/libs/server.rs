@@ -250,8 +250,8 @@ fn set_repl(frame: &mut Frame<'_>) -> Answer {
     if frame.args() != 1 {
         return Err(fail(frame, "server.set_repl() requires one argument."));
     }
-    let targets = frame.number(1).unwrap_or(0.0) as i64;
-    if targets & !3 != 0 {
+    let targets = frame.number(1).unwrap_or(0.0).trunc();
+    if !(0.0..4.0).contains(&targets) {
         let text = "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.";
         return Err(fail(frame, text));
     }
@@ -275,6 +275,7 @@ fn log(frame: &mut Frame<'_>) -> Answer {
         return Err(fail(frame, "First argument must be a number (log level)."));
     };
     let level = match number as i64 {
+        _ if number.is_nan() => return Err(fail(frame, "Invalid log level.")),
         0 => Level::Debug,
         1 => Level::Verbose,
         2 => Level::Notice,

@@ -25,7 +25,7 @@ pub(super) fn open(frame: &mut Frame<'_>, names: i32) {
 
 fn rep(frame: &mut Frame<'_>) -> Answer {
     let text = frame.arg_bytes(1)?;
-    let times = usize::try_from(frame.arg_integer(2)?).unwrap_or(0);
+    let times = usize::try_from(frame.arg_int(2, None)?).unwrap_or(0);
     let Some(bytes) = text.len().checked_mul(times).filter(|bytes| *bytes <= isize::MAX as usize) else {
         return Err(frame.error("resulting string too large"));
     };
@@ -82,7 +82,7 @@ fn part(text: &[u8], from: i64, to: i64) -> &[u8] {
 
 fn sub(frame: &mut Frame<'_>) -> Answer {
     let text = frame.arg_bytes(1)?;
-    let (from, to) = (frame.arg_cast(2, None)?, frame.arg_cast(3, Some(-1))?);
+    let (from, to) = (frame.arg_integer(2)?, frame.arg_integer_or(3, -1)?);
     let part = part(text, from, to);
     frame.step_bytes(part.len())?;
     frame.push_bytes(part);
@@ -91,10 +91,10 @@ fn sub(frame: &mut Frame<'_>) -> Answer {
 
 fn byte(frame: &mut Frame<'_>) -> Answer {
     let text = frame.arg_bytes(1)?;
-    let from = frame.arg_cast(2, Some(1))?;
+    let from = frame.arg_integer_or(2, 1)?;
     // Where it is left out, it is the place that is meant and not how it was said.
     let first = if from < 0 { from.saturating_add(text.len() as i64 + 1).max(0) } else { from };
-    let to = frame.arg_cast(3, Some(first))?;
+    let to = frame.arg_integer_or(3, first)?;
     let part = part(text, from, to);
     if part.len() > i32::MAX as usize {
         return Err(frame.error("string slice too long"));
@@ -125,7 +125,8 @@ fn search(frame: &mut Frame<'_>, places: bool) -> Answer {
     let (text, pattern) = (frame.arg_bytes(1)?, frame.arg_bytes(2)?);
     let from = start(frame, 3, text.len())?;
     let is_plain = |pattern: &[u8]| !pattern.iter().any(|byte| b"^$*+?.([%-".contains(byte));
-    if places && (frame.truth(4) || is_plain(pattern)) {
+    // A text is looked for with the zeros that it has, of a pattern the first one is the end.
+    if places && (frame.truth(4) || is_plain(text_of_c(pattern))) {
         let Some(at) = position(frame, &text[from..], pattern)? else {
             frame.push_nil();
             return Ok(1);
@@ -176,7 +177,13 @@ fn position(frame: &mut Frame<'_>, text: &[u8], wanted: &[u8]) -> Result<Option<
     Ok(None)
 }
 
+/// What C sees of a text: a zero ends it.
+fn text_of_c(text: &[u8]) -> &[u8] {
+    text.iter().position(|byte| *byte == 0).map_or(text, |end| &text[..end])
+}
+
 fn anchor(pattern: &[u8]) -> (bool, &[u8]) {
+    let pattern = text_of_c(pattern);
     pattern.strip_prefix(b"^").map_or((false, pattern), |rest| (true, rest))
 }
 
@@ -225,7 +232,7 @@ fn gmatch_next(frame: &mut Frame<'_>) -> Answer {
     frame.raw_get_at(Frame::kept(3), 1);
     let from = frame.number(-1).unwrap_or_default() as usize;
     frame.pop(1);
-    let mut matcher = Matcher::new(text, pattern);
+    let mut matcher = Matcher::new(text, text_of_c(pattern));
     for at in from..=text.len() {
         if let Some(end) = matcher.run(frame, at)? {
             let next = if end == at { end + 1 } else { end };
@@ -242,14 +249,14 @@ fn gmatch_next(frame: &mut Frame<'_>) -> Answer {
 fn gsub(frame: &mut Frame<'_>) -> Answer {
     let (text, pattern) = (frame.arg_bytes(1)?, frame.arg_bytes(2)?);
     let with = frame.kind(3);
+    let most = match frame.kind(4) {
+        Kind::None | Kind::Nil => text.len() + 1,
+        _ => usize::try_from(frame.arg_int(4, None)?).unwrap_or(0),
+    };
     if !matches!(with, Kind::Number | Kind::String | Kind::Table | Kind::Function) {
         return Err(frame.arg_error(3, "string/function/table expected"));
     }
     let template = if matches!(with, Kind::Number | Kind::String) { frame.arg_bytes(3)? } else { b"" };
-    let most = match frame.kind(4) {
-        Kind::None | Kind::Nil => text.len() + 1,
-        _ => usize::try_from(frame.arg_integer(4)?).unwrap_or(0),
-    };
     let (anchored, pattern) = anchor(pattern);
     let mut matcher = Matcher::new(text, pattern);
     let (mut result, mut at, mut count) = (Vec::new(), 0, 0);
@@ -314,7 +321,7 @@ fn substitute(
             }
             result.extend_from_slice(frame.bytes(-1).unwrap_or_default());
         }
-        kind => return Err(frame.error(&format!("invalid replacement value (a {})", kind.name()))),
+        kind => return Err(frame.error(format!("invalid replacement value (a {})", kind.name()))),
     }
     frame.pop(frame.top() - before);
     Ok(())

@@ -87,13 +87,12 @@ impl<'f> Format<'f> {
             b'!' => {
                 let align = self.number(frame, ALIGN)?;
                 if !align.is_power_of_two() {
-                    return Err(frame.error(&format!("alignment {align} is not a power of 2")));
+                    return Err(frame.error(format!("alignment {align} is not a power of 2")));
                 }
                 self.align = align;
             }
             other => {
-                let text = format!("invalid format option '{}'", char::from(other));
-                return Err(frame.arg_error(1, &text));
+                return Err(frame.arg_error(1, [b"invalid format option '", &[other][..], b"'"].concat()));
             }
         }
         Ok(())
@@ -101,9 +100,9 @@ impl<'f> Format<'f> {
 }
 
 fn pack(frame: &mut Frame<'_>) -> Answer {
+    let mut format = Format::new(frame.arg_bytes(1)?);
     // An argument that is missing is told as nil, as Valkey's is.
     frame.push_nil();
-    let mut format = Format::new(frame.arg_bytes(1)?);
     let (mut out, mut arg, mut total) = (Vec::new(), 2, 0_usize);
     while let Some(Part { option, mut size, gap }) = format.next(frame, total)? {
         total = total.wrapping_add(gap);
@@ -150,9 +149,9 @@ fn pack(frame: &mut Frame<'_>) -> Answer {
     Ok(1)
 }
 
-/// As C casts: a negative number by way of the signed type. Bytes beyond 64 bits are zeros.
+/// Bytes beyond 64 bits are zeros.
 fn push_integer(out: &mut Vec<u8>, number: f64, size: usize, big: bool) {
-    let value = if number < 0.0 { (number as i64).cast_unsigned() } else { wide(number) };
+    let value = wide(number);
     let byte = |place: usize| if place < 8 { (value >> (8 * place)) as u8 } else { 0 };
     if big {
         out.extend((0..size).rev().map(byte));
@@ -160,9 +159,10 @@ fn push_integer(out: &mut Vec<u8>, number: f64, size: usize, big: bool) {
         out.extend((0..size).map(byte));
     }
 }
+/// As C casts: a negative number by way of the signed type; of what is too large, or no number, what is left there.
 fn wide(number: f64) -> u64 {
-    // What is too large, or no number, becomes what the cast of C leaves there.
     match number {
+        _ if number < 0.0 => (number as i64).cast_unsigned(),
         _ if number.is_nan() => 1 << 63,
         _ if number >= 18_446_744_073_709_551_616.0 => 0,
         _ => number as u64,
@@ -172,8 +172,9 @@ fn wide(number: f64) -> u64 {
 fn unpack(frame: &mut Frame<'_>) -> Answer {
     let mut format = Format::new(frame.arg_bytes(1)?);
     let data = frame.arg_bytes(2)?;
-    let from = frame.arg_integer_or(3, 1)?;
-    let Some(mut at) = usize::try_from(from).ok().and_then(|from| from.checked_sub(1)) else {
+    // One below 0 is far behind the data.
+    let from = frame.arg_integer_or(3, 1)?.cast_unsigned() as usize;
+    let Some(mut at) = from.checked_sub(1) else {
         return Err(frame.arg_error(3, "offset must be 1 or greater"));
     };
     let mut count = 0;
@@ -208,7 +209,7 @@ fn unpack(frame: &mut Frame<'_>) -> Answer {
                     let Some(len) = before else {
                         return Err(frame.error("format 'c0' needs a previous size"));
                     };
-                    size = if len < 0.0 { usize::MAX } else { len as usize };
+                    size = wide(len) as usize;
                     frame.pop(1);
                     count -= 1;
                     check_room(frame, data, at, size)?;
@@ -229,9 +230,9 @@ fn unpack(frame: &mut Frame<'_>) -> Answer {
             }
             other => format.control(frame, other)?,
         }
-        at += size;
+        at = at.wrapping_add(size);
     }
-    frame.push_number((at + 1) as f64);
+    frame.push_number((at.wrapping_add(1) as u64).cast_signed() as f64);
     Ok(count + 1)
 }
 

@@ -157,9 +157,9 @@ fn remove(frame: &mut Frame<'_>) -> Answer {
 const ASKED_BYTES: usize = 64 << 10;
 
 fn concat(frame: &mut Frame<'_>) -> Answer {
-    frame.arg_table(1)?;
     let between =
         if matches!(frame.kind(2), Kind::None | Kind::Nil) { &b""[..] } else { frame.arg_bytes(2)? };
+    frame.arg_table(1)?;
     let len = frame.raw_len(1) as i32;
     let (first, last) = (frame.arg_int(3, Some(1))?, frame.arg_int(4, Some(len))?);
     let (mut text, mut asked) = (Vec::new(), ASKED_BYTES);

@@ -8,7 +8,7 @@ use crate::dice::Dice;
 
 pub(crate) const GROUP: Group = Group { name: "libraries", templates: TEMPLATES, redis: false, places };
 
-const NUMBERS: [&str; 30] = [
+const NUMBERS: [&str; 38] = [
     "0",
     "1",
     "-1",
@@ -39,8 +39,16 @@ const NUMBERS: [&str; 30] = [
     "1e-7",
     "1/0",
     "-1/0",
+    "0/0",
+    "-(0/0)",
+    "2^31",
+    "2^32+1",
+    "2^63",
+    "-2^63",
+    "2^64",
+    "1e19",
 ];
-const TEXTS: [&str; 14] = [
+const TEXTS: [&str; 16] = [
     "",
     "a",
     "b",
@@ -49,6 +57,8 @@ const TEXTS: [&str; 14] = [
     "-0.5",
     "\\0",
     "a\\0b",
+    "\\0\\0a",
+    "nan",
     "\\\"",
     "\\\\/",
     "\\195\\169",
@@ -57,18 +67,47 @@ const TEXTS: [&str; 14] = [
     "twelve letters",
 ];
 /// Pieces of patterns; few make sense together.
-const PIECES: [&str; 22] = [
+const PIECES: [&str; 34] = [
     "a", "b", ".", "%a", "%d", "%s", "%w", "[a-c]", "[^b]", "(", ")", "()", "*", "+", "-", "?", "%1", "$",
-    "^", "%b()", "%f[a]", "%%",
+    "^", "%b()", "%f[a]", "%%", "%z", "%Z", "\\0", "[\\0]", "[a\\0b]", "%\\0", "%b\\0a", "%f[\\0]", "[", "]",
+    "%", "[^",
 ];
-const FORMATS: [&str; 20] = [
+const FORMATS: [&str; 28] = [
     "b", "B", "h", "H", "i4", "I2", "l", "L", "s", "f", "d", "c3", "c0", "x", ">", "<", "!4", "i3", "I1",
-    "!8",
+    "!8", "!3", "!0", "i33", "c-1", "\\0", "z", "T", "I8",
 ];
 const DIRECTIVES: [&str; 14] =
     ["%d", "%5d", "%-5d|", "%i", "%u", "%x", "%X", "%o", "%s", "%.2s", "%q", "%5.2f", "%g", "%e"];
 /// Where things stand, and where nothing does.
 const INDICES: [&str; 9] = ["0", "1", "2", "3", "-1", "-2", "10", "-10", "1.7"];
+/// The same, and those that C makes something else of; not for what would count up to there.
+const FAR_INDICES: [&str; 14] =
+    ["0", "1", "2", "-1", "1.7", "2^31", "-2^31", "2^32+2", "2^53", "2^63", "-1e100", "1/0", "0/0", "'2'"];
+/// What is called with arguments of any kind and number, to see which error comes first and what it says.
+const CALLS: [&str; 22] = [
+    "bit.band",
+    "bit.bxor",
+    "bit.lshift",
+    "bit.tohex",
+    "table.concat",
+    "string.rep",
+    "string.sub",
+    "string.byte",
+    "string.gsub",
+    "string.find",
+    "string.format",
+    "struct.pack",
+    "struct.unpack",
+    "struct.size",
+    "cmsgpack.unpack",
+    "cmsgpack.unpack_one",
+    "cmsgpack.unpack_limit",
+    "cjson.decode",
+    "cjson.encode_sparse_array",
+    "cjson.decode_invalid_numbers",
+    "redis.set_repl",
+    "tonumber",
+];
 /// JSON that no encoder writes, and what is nearly JSON.
 const JSON: [&str; 24] = [
     "{}",
@@ -147,7 +186,36 @@ fn json(dice: &mut Dice, depth: usize) -> String {
 
 fn script(dice: &mut Dice) -> String {
     let value = |dice: &mut Dice| literal(dice, 3);
-    match dice.below(24) {
+    match dice.below(30) {
+        24 | 25 => {
+            let name = dice.pick(&CALLS);
+            let args: Vec<String> = (0..dice.below(5)).map(|_| literal(dice, 1)).collect();
+            format!("return {{{name}({})}}", args.join(","))
+        }
+        26 => {
+            let name = dice.pick(&[
+                "string.find",
+                "string.match",
+                "string.sub",
+                "string.byte",
+                "cmsgpack.unpack_one",
+            ]);
+            let with = if name.contains("match") || name.contains("find") { "'[a-z0%z]'," } else { "" };
+            format!("return {{{name}(ARGV[1],{with}{})}}", dice.pick(&FAR_INDICES))
+        }
+        27 => {
+            let (one, two) = (dice.pick(&FAR_INDICES), dice.pick(&FAR_INDICES));
+            format!("return {{cmsgpack.unpack_limit(ARGV[1],{one},{two})}}")
+        }
+        28 => {
+            let format = pieces(dice, &FORMATS, 3);
+            format!("return {{struct.unpack('{format}',ARGV[1],{})}}", dice.pick(&FAR_INDICES))
+        }
+        29 => format!(
+            "return {{string.gsub(ARGV[1],'{}','x',{})}}",
+            pieces(dice, &PIECES, 3),
+            dice.pick(&FAR_INDICES)
+        ),
         0 => format!("return {}", value(dice)),
         1 | 2 => format!("return cjson.encode({})", value(dice)),
         3 => "return cjson.encode(cjson.decode(ARGV[1]))".to_owned(),
@@ -232,8 +300,8 @@ fn places(dice: &mut Dice, name: &str) -> Option<Vec<u8>> {
             .map(|_| {
                 [
                     0x00, 0x7f, 0x81, 0x92, 0xa1, 0xc0, 0xc3, 0xca, 0xcb, 0xcc, 0xcd, 0xd0, 0xd9, 0xdc, 0xde,
-                    0xe0,
-                ][dice.below(16)]
+                    0xe0, 0xcf, 0xcf, 0xd3, 0xff,
+                ][dice.below(20)]
             })
             .collect(),
         _ => return no_places(dice, name),
