@@ -174,3 +174,40 @@ fn a_file_of_users_has_a_length() {
     }
     std::fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn scripts_and_libraries_have_a_length_and_errors_show_little_of_a_word() {
+    const SOURCE_BYTES_MAX: usize = 4 << 20;
+    let mut bench = Bench::new();
+    let a = bench.connect(Protocol::Resp3);
+    let mut run = |words: &[&[u8]]| show(&bench.run_args(a, words).remove(0));
+    let long = |head: &str, bytes: usize| [head.as_bytes(), &vec![b'x'; bytes - head.len()]].concat();
+    let script = |bytes: usize| long("return 1 --", bytes);
+    assert_eq!(run(&[b"EVAL", &script(SOURCE_BYTES_MAX), b"0"]), "1");
+    let refused = "-ERR the script is longer than 4194304 bytes";
+    let more = script(SOURCE_BYTES_MAX + 1);
+    assert_eq!(run(&[b"EVAL", &more, b"0"]), refused);
+    assert_eq!(run(&[b"SCRIPT", b"LOAD", &more]), refused);
+    let library = |bytes: usize| long("#!lua name=l\nredis.register_function('f', function() end) --", bytes);
+    assert_eq!(run(&[b"FUNCTION", b"LOAD", &library(SOURCE_BYTES_MAX)]), "l");
+    let refused = "-ERR the library is longer than 4194304 bytes";
+    assert_eq!(run(&[b"FUNCTION", b"LOAD", b"REPLACE", &library(SOURCE_BYTES_MAX + 1)]), refused);
+    // A word of its own is not sent back to a client as a whole.
+    let word = vec![b'w'; 100_000];
+    let line = |text: &[u8]| [text, &word, b"\nreturn 1"].concat();
+    let commands: [&[&[u8]]; 9] = [
+        &[b"FUNCTION", b"LOAD", &word, b"x"],
+        &[b"FUNCTION", b"LIST", &word],
+        &[b"FUNCTION", b"FLUSH", &word],
+        &[b"FUNCTION", b"LOAD", &line(b"#!lua name=l ")],
+        &[b"FUNCTION", b"LOAD", &line(b"#!")],
+        &[b"EVAL", &line(b"#!"), b"0"],
+        &[b"EVAL", &line(b"#!lua "), b"0"],
+        &[b"EVAL", &line(b"#!lua flags="), b"0"],
+        &[b"EVAL", b"return redis.call('CLIENT', ARGV[1])", b"0", &word],
+    ];
+    for command in commands {
+        let answer = run(command);
+        assert!(answer.starts_with("-ERR ") && answer.len() < 400, "{} bytes: {:.400}", answer.len(), answer);
+    }
+}

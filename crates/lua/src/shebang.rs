@@ -62,17 +62,13 @@ pub fn script(body: &[u8]) -> Result<Script<'_>, String> {
     for word in &words[1..] {
         let list = word
             .strip_prefix(b"flags=")
-            .ok_or_else(|| format!("Unknown lua shebang option: {}", String::from_utf8_lossy(word)))?;
+            .ok_or_else(|| format!("Unknown lua shebang option: {}", shown(word)))?;
         let named = list.split(|byte| *byte == b',').filter(|_| !list.is_empty());
         let is_new = |name: &&[u8]| !flag::OF_COURSE.iter().any(|known| known.as_bytes() == *name);
         for name in named.filter(is_new) {
             // Unlike those of functions, these are told apart by case.
             let known = flag::NAMES.iter().find(|(_, known)| known.as_bytes() == name);
-            flags |= known
-                .ok_or_else(|| {
-                    format!("Unexpected flag in script shebang: {}", String::from_utf8_lossy(name))
-                })?
-                .0;
+            flags |= known.ok_or_else(|| format!("Unexpected flag in script shebang: {}", shown(name)))?.0;
         }
     }
     engine(&words[0], |name| format!("Could not find scripting engine '{name}'"))?;
@@ -99,7 +95,7 @@ pub fn library(body: &[u8]) -> Result<Library<'_>, String> {
     let mut name = None;
     for word in words {
         if !word.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"name=")) {
-            return Err(format!("Invalid metadata value given: {}", String::from_utf8_lossy(&word)));
+            return Err(format!("Invalid metadata value given: {}", shown(&word)));
         }
         let value = match word {
             Cow::Borrowed(word) => Cow::Borrowed(&word[5..]),
@@ -130,7 +126,15 @@ pub fn is_name(name: &[u8]) -> bool {
 /// Whether the engine is Lua; what its name begins with are the two bytes of `#!`.
 fn engine(word: &[u8], error: impl Fn(&str) -> String) -> Result<(), String> {
     let name = word.get(2..).unwrap_or_default();
-    if name.eq_ignore_ascii_case(b"lua") { Ok(()) } else { Err(error(&String::from_utf8_lossy(name))) }
+    if name.eq_ignore_ascii_case(b"lua") { Ok(()) } else { Err(error(&shown(name))) }
+}
+
+/// Bytes of a word that an error repeats.
+const SHOWN_BYTES_MAX: usize = 128;
+
+/// A word for an error.
+fn shown(word: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(&word[..word.len().min(SHOWN_BYTES_MAX)])
 }
 
 /// Where the first line ends.

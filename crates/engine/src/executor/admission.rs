@@ -16,6 +16,7 @@ use crate::args::Args;
 use crate::config::Settings;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
+use crate::excerpt::{SHOWN_BYTES_MAX, shown};
 use crate::forward;
 use crate::handler::{Handler, Scope};
 use crate::reply::ReplySink;
@@ -25,9 +26,6 @@ use crate::script::{self, space::Space};
 use crate::session::{Session, client_flag};
 use crate::special;
 use crate::stats::bump;
-
-/// Bytes of a command's arguments that the message about an unknown one repeats.
-const SHOWN_BYTES_MAX: usize = 128;
 
 /// What is to be done with a request.
 pub(super) enum Verdict {
@@ -320,10 +318,6 @@ fn check_subscriber(spec: &CommandSpec) -> Result<(), Error> {
         "Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
         full_name(spec)
     )))
-}
-
-fn shown(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES_MAX)]).into_owned()
 }
 
 /// The message about something that is no command.

@@ -36,8 +36,8 @@ pub(crate) fn sha_of(name: &[u8]) -> Option<Sha> {
 pub const CACHED_MAX: usize = 500;
 /// Sources that SCRIPT LOAD has brought.
 pub const LOADED_MAX: usize = 1 << 20;
-/// Bytes of one source.
-pub const SOURCE_BYTES_MAX: usize = 64 << 20;
+/// Bytes of one source, of a script or a library: compiling it holds up everybody, for as long as it is.
+pub const SOURCE_BYTES_MAX: usize = 4 << 20;
 /// Bytes of all sources together, with what each takes beside them. EVAL's give way; SCRIPT LOAD's do not.
 const SOURCES_BYTES_MAX: usize = 256 << 20;
 /// Scripts that are known to touch keys which they do not declare; beyond it they are found out each time.
@@ -197,7 +197,8 @@ impl Scripts {
     /// A script that is about to be kept: its first line is read.
     pub fn parse(body: &[u8]) -> Result<Script, Error> {
         if body.len() > SOURCE_BYTES_MAX {
-            return Err(Error::new(ErrorCode::Limit, "the script is longer than 64 MiB"));
+            let text = format!("the script is longer than {SOURCE_BYTES_MAX} bytes");
+            return Err(Error::new(ErrorCode::Limit, text));
         }
         let script = shebang::script(body).map_err(Error::err)?;
         Ok(Script {
@@ -431,22 +432,22 @@ mod tests {
             used: AtomicU64::new(0),
             gone: AtomicBool::new(false),
         };
-        const { assert!(SOURCES_BYTES_MAX == 4 * SOURCE_BYTES_MAX) };
-        for number in 0..6 {
+        const { assert!(SOURCES_BYTES_MAX == 64 * SOURCE_BYTES_MAX) };
+        for number in 0..66 {
             scripts.keep(script(number), false).expect("another one gives way");
         }
-        assert_eq!((scripts.kept(), scripts.evicted.load(Relaxed)), ((4, SOURCES_BYTES_MAX), 2));
+        assert_eq!((scripts.kept(), scripts.evicted.load(Relaxed)), ((64, SOURCES_BYTES_MAX), 2));
         assert!(scripts.get(&[1; 40]).is_none() && scripts.get(&[2; 40]).is_some());
-        for number in 10..14 {
+        for number in 100..164 {
             scripts.keep(script(number), true).expect("EVAL's give way");
         }
-        assert!(scripts.keep(script(14), true).is_err());
-        let once = scripts.keep(script(15), false).expect("to run it need not be kept");
-        assert!(once.is_gone() && scripts.get(&[15; 40]).is_none());
-        scripts.keep(script(10), true).expect("it is there");
-        assert_eq!(scripts.kept(), (4, SOURCES_BYTES_MAX));
+        assert!(scripts.keep(script(164), true).is_err());
+        let once = scripts.keep(script(165), false).expect("to run it need not be kept");
+        assert!(once.is_gone() && scripts.get(&[165; 40]).is_none());
+        scripts.keep(script(100), true).expect("it is there");
+        assert_eq!(scripts.kept(), (64, SOURCES_BYTES_MAX));
         scripts.flush();
         assert_eq!(scripts.kept(), (0, 0));
-        scripts.keep(script(14), true).expect("there is room");
+        scripts.keep(script(164), true).expect("there is room");
     }
 }

@@ -6,7 +6,12 @@
 //! | everything | FUNCTION LOAD, DELETE, FLUSH, RESTORE |
 //! | none | the others |
 
+<<<<<<< HEAD
 use std::collections::HashMap;
+=======
+use std::borrow::Cow;
+use std::collections::HashSet;
+>>>>>>> d3d7ea02 (A script or library has at most 4 MiB, since compiling it holds others up; errors about scripts and functions repeat 128 bytes of a word at most)
 use std::sync::atomic::Ordering::Relaxed;
 use weft_lua::{Registered, shebang};
 use weft_store::Section;
@@ -17,11 +22,17 @@ use crate::commands::common::help;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
+use crate::excerpt::shown;
 use crate::glob;
 use crate::handler::{Entry, Scope};
 use crate::rdb;
 use crate::reply::ReplySink;
+<<<<<<< HEAD
 use crate::script::space::{Loading, Space};
+=======
+use crate::script::SOURCE_BYTES_MAX;
+use crate::script::space::Space;
+>>>>>>> d3d7ea02 (A script or library has at most 4 MiB, since compiling it holds others up; errors about scripts and functions repeat 128 bytes of a word at most)
 use crate::upkeep::catalogue::SECTION_BYTES_MAX;
 
 pub(in crate::logic) const LIST: &[Entry] = &[
@@ -36,8 +47,6 @@ pub(in crate::logic) const LIST: &[Entry] = &[
     ("FUNCTION HELP", Scope::None, help::help),
 ];
 
-/// Bytes of one library's source.
-const LIBRARY_BYTES_MAX: usize = 64 << 20;
 /// Libraries.
 const LIBRARIES_MAX: usize = 10_000;
 
@@ -48,10 +57,11 @@ fn check(
     space: &mut Space,
     (name, code): (&[u8], &[u8]),
     gone: &dyn Fn(&[u8]) -> bool,
+<<<<<<< HEAD
 ) -> Result<HashMap<Vec<u8>, Vec<u8>>, Error> {
-    if code.len() > LIBRARY_BYTES_MAX {
-        return Err(Error::err("the library is longer than 64 MiB"));
-    }
+=======
+) -> Result<(), Error> {
+>>>>>>> d3d7ea02 (A script or library has at most 4 MiB, since compiling it holds others up; errors about scripts and functions repeat 128 bytes of a word at most)
     look(engine, space);
     let functions = space.load(code, loading).map_err(Error::err)?;
     let mut own = HashMap::new();
@@ -75,11 +85,20 @@ fn check(
         known.is_some_and(|known| *known.library != *name && !gone(&known.library))
     };
     if let (Ok(()), Some(function)) = (&checked, functions.iter().find(is_others)) {
-        let shown = String::from_utf8_lossy(&function.name);
+        let shown = shown(&function.name);
         checked = Err(Error::err(format!("Function {shown} already exists")));
     }
     space.release(functions);
     checked.map(|()| own)
+}
+
+/// The name of a library, whose length is looked at before anything else.
+fn name_of(code: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
+    if code.len() > SOURCE_BYTES_MAX {
+        let text = format!("the library is longer than {SOURCE_BYTES_MAX} bytes");
+        return Err(Error::new(ErrorCode::Limit, text));
+    }
+    shebang::library(code).map(|library| library.name).map_err(Error::err)
 }
 
 /// Whether there is room for libraries of these names, beside those that they do not replace.
@@ -98,16 +117,16 @@ fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     let mut replace = false;
     for at in 2..args.len() - 1 {
         if !args.is(at, "REPLACE") {
-            let option = String::from_utf8_lossy(args.bytes(at)).into_owned();
+            let option = shown(args.bytes(at));
             return Err(Error::err(format!("Unknown option given: {option}")));
         }
         replace = true;
     }
     let code = args.bytes(args.len() - 1);
-    let name = shebang::library(code).map_err(Error::err)?.name;
+    let name = name_of(code)?;
     let name = &*name;
     if !replace && context.engine.keyspace.catalogue().get(Section::Functions, name).is_some() {
-        let shown = String::from_utf8_lossy(name);
+        let shown = shown(name);
         return Err(Error::err(format!("Library '{shown}' already exists")));
     }
     check_count(context.engine, &[name], false)?;
@@ -153,7 +172,7 @@ fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
             }
             pattern = Some(args.bytes(at));
         } else {
-            let shown = String::from_utf8_lossy(args.bytes(at)).into_owned();
+            let shown = shown(args.bytes(at));
             return Err(Error::err(format!("Unknown argument {shown}")));
         }
         at += 1;
@@ -222,16 +241,14 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         }
     };
     let libraries = rdb::read_libraries(args.bytes(2), SECTION_BYTES_MAX as u64).map_err(Error::err)?;
-    let names: Result<Vec<_>, _> =
-        libraries.iter().map(|code| shebang::library(code).map(|library| library.name)).collect();
-    let names = names.map_err(Error::err)?;
+    let names = libraries.iter().map(|code| name_of(code)).collect::<Result<Vec<_>, _>>()?;
     let names: Vec<&[u8]> = names.iter().map(|name| &**name).collect();
     check_count(context.engine, &names, flush)?;
     let mut named = Vec::new();
     for (name, code) in names.into_iter().zip(&libraries) {
         let is_there = context.engine.keyspace.catalogue().get(Section::Functions, name).is_some();
         if is_there && !flush && !replace || named.iter().any(|(known, _)| *known == name) {
-            let shown = String::from_utf8_lossy(name);
+            let shown = shown(name);
             return Err(Error::err(format!("Library {shown} already exists")));
         }
         named.push((name, code));
@@ -241,9 +258,18 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         let (engine, mut all) = (context.engine, HashMap::new());
         let mut loading = Loading::new(&engine.facts);
         for (name, code) in &named {
+<<<<<<< HEAD
             let own = check((engine, &mut loading), space, (name, code), &replaced)?;
             if let Some((_, twice)) = own.iter().find(|(lower, _)| all.contains_key(*lower)) {
                 let name = String::from_utf8_lossy(twice).into_owned();
+=======
+            check(context.engine, space, (name, code), &replaced)?;
+            let functions = space.load(&context.engine.facts, code).map_err(Error::err)?;
+            let twice = functions.iter().find(|one| !all.insert(one.name.to_ascii_lowercase()));
+            let twice = twice.map(|one| shown(&one.name).into_owned());
+            space.release(functions);
+            if let Some(name) = twice {
+>>>>>>> d3d7ea02 (A script or library has at most 4 MiB, since compiling it holds others up; errors about scripts and functions repeat 128 bytes of a word at most)
                 return Err(Error::err(format!("Function {name} already exists")));
             }
             all.extend(own);
@@ -264,7 +290,7 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
 
 /// What a subcommand with too many arguments answers.
 fn unknown_form(args: &Args<'_>) -> Error {
-    let shown = String::from_utf8_lossy(args.bytes(1)).into_owned();
+    let shown = shown(args.bytes(1));
     Error::err(format!("unknown subcommand or wrong number of arguments for '{shown}'. Try FUNCTION HELP."))
 }
 

@@ -12,6 +12,7 @@ use crate::acl::LogPlace;
 use crate::args::{Args, Composed};
 use crate::context::Hold;
 use crate::error::{Error, ErrorCode, full_name};
+use crate::excerpt::shown;
 use crate::executor::Outcome;
 use crate::inner::{Inner, Refusal, Undoing, find};
 use crate::keys;
@@ -364,11 +365,7 @@ fn of_container(spec: &CommandSpec, words: &[&[u8]]) -> String {
     let Some(word) = words.get(1) else {
         return "ERR Wrong number of args calling command from script".to_owned();
     };
-    format!(
-        "ERR unknown subcommand '{}'. Try {} HELP.",
-        String::from_utf8_lossy(word),
-        full_name(spec).to_ascii_uppercase()
-    )
+    format!("ERR unknown subcommand '{}'. Try {} HELP.", shown(word), full_name(spec).to_ascii_uppercase())
 }
 
 /// Where the commands inside were, as ACL LOG says it.
