@@ -198,12 +198,14 @@ impl<'e> Server<'e> {
         text("appendonly") == b"yes" || !text("save").is_empty()
     }
 
-    /// Serves until SIGTERM, SIGINT or SHUTDOWN; then stops accepting, sends what it owes and closes.
+    /// Serves until SIGTERM, SIGINT or SHUTDOWN; then stops accepting, sends what it owes and closes. Calls `leave`
+    /// where it loads still: that may take long, and has nothing to write.
     pub(crate) fn run(
         self,
         persistence: Persistence,
         signals: Signals,
         reload: impl Fn() + Send + 'static,
+        leave: impl FnOnce(),
     ) -> std::io::Result<()> {
         let Self { engine, workers, mut acceptor, .. } = self;
         signals.follow(acceptor.waker(), reload)?;
@@ -248,7 +250,10 @@ impl<'e> Server<'e> {
             });
             let results: Vec<_> = results.collect();
             stop.stop();
-            desk.stop();
+            let is_well = accepted.is_ok() && results.iter().all(Result::is_ok);
+            if desk.stop() && is_well {
+                leave();
+            }
             let kept = keeper.and_then(|thread| {
                 thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the log's thread has panicked")))
             });

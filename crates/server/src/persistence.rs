@@ -37,7 +37,7 @@ use weft_persist::{Folder, LogOptions, SEGMENT_BYTES};
 use weft_store::Worker;
 
 use crate::{notice, warning};
-use load::Found;
+use load::{Found, Loaded};
 use log::Following;
 use snapshot::{Job, Outcome, Purpose};
 
@@ -113,6 +113,9 @@ impl Persistence {
         });
         // Nothing is written before the log that is to have it.
         engine.set_loading(wants_log || found.is_something() || import.is_some());
+        if found.is_something() || import.is_some() {
+            desk.loads();
+        }
         Ok(Self { engine, desk, places, found, import })
     }
     /// How the thread is told to stop.
@@ -148,7 +151,11 @@ impl Persistence {
             second_at: Instant::now() + SECOND,
             sleep: SLEEP_MIN,
         };
-        keeper.start((found, import), wants_log)?;
+        let loaded = keeper.load(found, import);
+        if keeper.desk.ends_loading() {
+            return Ok(());
+        }
+        keeper.start(loaded?, wants_log)?;
         // A log that begins behind a snapshot of what was loaded is waited for: what is answered is kept.
         if keeper.following.as_ref().is_none_or(|following| !following.is_pending()) {
             engine.set_loading(false);
@@ -196,8 +203,8 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Loads what was found, and begins or goes on with the log.
-    fn start(&mut self, (found, import): (Found, Option<Import>), wants_log: bool) -> io::Result<()> {
+    /// Loads what was found, or the import where that is nothing. Nothing is written.
+    fn load(&mut self, found: Found, import: Option<Import>) -> io::Result<Loaded> {
         let engine = self.engine;
         let loaded = load::load(engine, &mut self.worker, found)?;
         match import {
@@ -207,6 +214,11 @@ impl Keeper {
             Some(import) => import::import(engine, import)?,
             None => {}
         }
+        Ok(loaded)
+    }
+    /// Begins the log, or goes on with it.
+    fn start(&mut self, loaded: Loaded, wants_log: bool) -> io::Result<()> {
+        let engine = self.engine;
         if !wants_log {
             return Ok(());
         }

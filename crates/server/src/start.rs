@@ -104,20 +104,38 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
     *engine.facts.port.write() = options.port;
     *engine.facts.listeners.write() = listeners(&options);
     greet(&server, gateway.as_ref(), threads, !options.values.get("requirepass").text.is_empty());
-    let result = server.run(persistence, signals, move || {
+    let reloads = move || {
         supervisor::tell(State::Reloading);
         reload(engine);
         supervisor::tell(State::Ready);
+    };
+    let ends = || {
+        if let Some(path) = &options.pidfile {
+            // It may be gone already, or never have been written.
+            let _ = fs::remove_file(path);
+        }
+        notice!("Weft has stopped");
+    };
+    let result = server.run(persistence, signals, reloads, || {
+        notice!(
+            "It was still loading: nothing is written, and what was kept stays as it was. An import begins anew at \
+             the next start"
+        );
+        ends();
+        // One value may take long to read, and whoever writes into a pipe may never go on.
+        std::process::exit(0);
     });
     let keys: usize = (0..options.databases).map(|db| engine.keyspace.len(db as u8)).sum();
-    if keys > 0 && !engine.durable.is_kept() {
-        notice!("Nothing is kept: the keys are gone with this process, {keys} of them");
+    let was_loaded = engine.durable.loading.keys.load(Relaxed) > 0;
+    match keys {
+        _ if engine.durable.is_kept() => {}
+        _ if was_loaded => {
+            notice!("What has changed since the snapshot that was loaded is gone with this process")
+        }
+        0 => {}
+        _ => notice!("Nothing is kept: the keys are gone with this process, {keys} of them"),
     }
-    if let Some(path) = &options.pidfile {
-        // It may be gone already, or never have been written.
-        let _ = fs::remove_file(path);
-    }
-    notice!("Weft has stopped");
+    ends();
     result
 }
 

@@ -7,8 +7,10 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
@@ -25,9 +27,17 @@ fn a_signal_ends_a_server_that_keeps_all() {
         let server = Server::start(&folder, flags);
         assert_eq!(server.ask(&["SET", "k", "v"]), "OK");
         server.terminate();
-        server.ends();
+        let said = server.ends_saying();
+        assert!(said.contains(" is on the disk") && !said.contains("is gone"), "{said}");
+        assert!(!said.contains("Nothing is kept"), "{said}");
         let server = Server::start(&folder, flags);
         assert_eq!(server.ask(&["GET", "k"]), "v", "{flags:?}");
+        if flags.len() == 2 {
+            server.tell(&["SHUTDOWN", "NOSAVE"]);
+            let said = server.ends_saying();
+            assert!(said.contains("What has changed since the snapshot that was loaded is gone"), "{said}");
+            assert!(!said.contains("Nothing is kept"), "{said}");
+        }
     }
 }
 
@@ -42,6 +52,62 @@ fn a_second_signal_ends_a_server_at_once() {
     server.says("It is tried every second; a second SIGTERM stops the server without one");
     server.terminate();
     server.ends_badly();
+}
+
+/// While it loads a server stops at once, whatever it loads, and nothing of it is written. Here no loading would end.
+#[test]
+fn a_signal_ends_a_server_that_loads() {
+    let disk = FailingDisk::new();
+    let log = ["--save", "", "--appendonly", "yes"];
+    let points = ["--save", "3600 1", "--appendonly", "no"];
+    for flags in [log, points] {
+        let folder = Folder::new();
+        let server = Server::start(&folder, &flags);
+        assert_eq!(server.ask(&["SET", "k", "v"]), "OK");
+        server.terminate();
+        server.ends();
+        let kept = all_files(&folder.0);
+        disk.begin("read-waits");
+        let server = Server::loading(&disk, &folder, &flags);
+        server.terminate();
+        server.says("It was still loading: nothing is written, and what was kept stays as it was");
+        server.ends();
+        disk.end("read-waits");
+        assert_eq!(all_files(&folder.0), kept, "{flags:?}");
+        assert_eq!(Server::start(&folder, &flags).ask(&["GET", "k"]), "v", "{flags:?}");
+    }
+    for flags in [log, points] {
+        let folder = Folder::new();
+        let pipe = folder.path("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let server = Server::loading(&disk, &folder, &[&flags[..], &["--import", &pipe]].concat());
+        // Half of it has come, and nothing more comes.
+        let mut half = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+        half.write_all(&resp(&["SET", "half", "1"])).unwrap();
+        server.terminate();
+        server.says("An import begins anew at the next start");
+        server.ends();
+        drop(half);
+        let file = folder.file("whole.aof", &resp(&["SET", "whole", "1"]));
+        let server = Server::start(&folder, &[&flags[..], &["--import", &file]].concat());
+        assert_eq!(server.ask(&["EXISTS", "half"]), "0", "half of it is nothing: {flags:?}");
+        assert_eq!(server.ask(&["EXISTS", "whole"]), "1", "{flags:?}");
+    }
+}
+
+/// The files of a folder and of those in it, but sockets and pipes, with what they hold.
+fn all_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(all_files(&path));
+        } else if path.is_file() {
+            let content = std::fs::read(&path).unwrap();
+            files.insert(path, content);
+        }
+    }
+    files
 }
 
 /// A save point whose snapshot failed is tried again, without being asked for.

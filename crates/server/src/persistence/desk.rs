@@ -19,6 +19,8 @@ pub(super) struct Inbox {
     pub(super) made: Option<Made>,
     /// Replies wait, or orders.
     is_woken: bool,
+    /// What was kept, or an import, is being loaded: nothing is written.
+    is_loading: bool,
     /// The server stops, and no command runs any more.
     is_stopping: bool,
 }
@@ -58,10 +60,26 @@ impl Desk {
         inbox.is_woken = true;
         self.changed.notify_all();
     }
-    /// No command runs any more: what was told is written, and the thread ends.
-    pub(crate) fn stop(&self) {
-        self.inbox().is_stopping = true;
-        self.wake();
+    /// The thread begins by loading.
+    pub(super) fn loads(&self) {
+        self.inbox().is_loading = true;
+    }
+    /// All is loaded, or cannot be. Says whether the server stops without it: nothing may be written then.
+    pub(super) fn ends_loading(&self) -> bool {
+        let mut inbox = self.inbox();
+        if !inbox.is_stopping {
+            inbox.is_loading = false;
+        }
+        inbox.is_loading
+    }
+    /// No command runs any more: what was told is written, and the thread ends. Says whether it loads still: then it
+    /// has nothing to write, and nobody need wait for it.
+    pub(crate) fn stop(&self) -> bool {
+        let mut inbox = self.inbox();
+        inbox.is_stopping = true;
+        inbox.is_woken = true;
+        self.changed.notify_all();
+        inbox.is_loading
     }
     pub(crate) fn is_stopping(&self) -> bool {
         self.inbox().is_stopping
@@ -79,6 +97,18 @@ impl Desk {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_stops_while_it_loads_has_nothing_written() {
+        let desk = Desk::default();
+        assert!(!desk.ends_loading() && !desk.stop(), "there was nothing to load");
+        let desk = Desk::default();
+        desk.loads();
+        assert!(!desk.ends_loading() && !desk.stop(), "all was loaded before");
+        let desk = Desk::default();
+        desk.loads();
+        assert!(desk.stop() && desk.ends_loading(), "it had not come to its end");
+    }
 
     #[test]
     fn orders_are_bounded_and_those_beyond_are_given_back() {

@@ -245,7 +245,10 @@ pub(super) fn at_the_end(engine: &'static Engine, worker: &mut Worker<'static>, 
     let mut told = String::new();
     loop {
         let error = match at_once(engine, worker) {
-            Ok(bytes) => return notice!("A snapshot of {bytes} bytes is on the disk"),
+            Ok(bytes) => {
+                engine.durable.saves.last_ms.store(engine.clock.now_ms(), Relaxed);
+                return notice!("A snapshot of {bytes} bytes is on the disk");
+            }
             Err(error) => error.to_string(),
         };
         if is_logged || engine.durable.is_forced() {

@@ -1,6 +1,7 @@
 // Owns: a disk that fails or takes its time, for a server that is started with this library before the others
 // (LD_PRELOAD). While a file of one of these names stands in the folder that WEFT_DISK names, it happens:
-// `write-fails`, `sync-fails`: an error of the device (EIO); `sync-waits`: until the file goes.
+// `write-fails`, `sync-fails`: an error of the device (EIO); `sync-waits`: until the file goes; `read-waits`: the same for
+// what stands behind a file's head.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,4 +39,11 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t at) {
         return -1;
     }
     return syscall(SYS_pwrite64, file, bytes, count, at);
+}
+
+ssize_t pread64(int file, void *bytes, size_t count, off64_t at) {
+    while (at > 0 && is("read-waits")) {
+        usleep(500);
+    }
+    return syscall(SYS_pread64, file, bytes, count, at);
 }

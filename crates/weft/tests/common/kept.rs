@@ -31,7 +31,22 @@ impl Server {
         command.env("LD_PRELOAD", disk.0.path("disk.so")).env("WEFT_DISK", &disk.0.0);
         Self::of((command.spawn().unwrap(), socket))
     }
-    fn of((mut child, socket): (Child, String)) -> Self {
+    /// One that loads for as long as its disk, or a pipe, lets it.
+    pub(crate) fn loading(disk: &FailingDisk, folder: &Folder, options: &[&str]) -> Self {
+        let (mut command, socket) = command(folder, options);
+        command.env("LD_PRELOAD", disk.0.path("disk.so")).env("WEFT_DISK", &disk.0.0);
+        let server = Self::up((command.spawn().unwrap(), socket));
+        assert!(server.is_loading());
+        server
+    }
+    fn of(started: (Child, String)) -> Self {
+        let server = Self::up(started);
+        while server.is_loading() {
+            thread::yield_now();
+        }
+        server
+    }
+    fn up((mut child, socket): (Child, String)) -> Self {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let is_up = lines.any(|line| line.contains("Listening on /"));
         assert!(is_up, "the server listens");
@@ -44,11 +59,7 @@ impl Server {
                 let _ = say.send(line);
             }
         });
-        let server = Self { child, socket, said: Mutex::new(said) };
-        while server.is_loading() {
-            thread::yield_now();
-        }
-        server
+        Self { child, socket, said: Mutex::new(said) }
     }
     pub(crate) fn terminate(&self) {
         let id = nix::unistd::Pid::from_raw(self.child.id() as i32);
@@ -95,6 +106,12 @@ impl Server {
     }
     pub(crate) fn ends(mut self) {
         assert!(self.child.wait().unwrap().success());
+    }
+    /// It ends well, and has said this of what nobody has listened to yet.
+    pub(crate) fn ends_saying(mut self) -> String {
+        assert!(self.child.wait().unwrap().success());
+        let said = self.said.lock().unwrap();
+        said.iter().map(|line| line + "\n").collect()
     }
     /// Waits for a line of its log.
     pub(crate) fn says(&self, text: &str) {
