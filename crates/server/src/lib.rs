@@ -75,7 +75,7 @@ pub mod directives {
     pub use weft_engine::config::directive::Directive;
     pub use weft_engine::config::table::about;
 }
-pub use persistence::Import;
+pub use persistence::{Import, ImportCommand};
 pub use start::{check, gateway, run};
 
 use std::net::SocketAddr;

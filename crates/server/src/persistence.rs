@@ -19,7 +19,7 @@ mod log;
 mod snapshot;
 
 pub(crate) use desk::Desk;
-pub use import::Import;
+pub use import::{Import, ImportCommand};
 pub(crate) use load::LOADERS_MAX;
 
 use std::io;

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -17,7 +18,7 @@ const UNANSWERED_MAX: u64 = 100_000;
 /// Requests between two looks at what has been answered.
 const BATCH: u64 = 256;
 /// Errors that are printed; the others are counted.
-const ERRORS_SHOWN_MAX: u64 = 20;
+pub(crate) const ERRORS_SHOWN_MAX: u64 = 20;
 /// Bytes of a command that an error shows.
 const COMMAND_SHOWN_BYTES_MAX: usize = 60;
 
@@ -27,9 +28,10 @@ pub(crate) trait Commands {
     fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>>;
     /// Bytes of the input that have been used.
     fn offset(&self) -> u64;
-    /// Whether an error is told with the command that it answers. Else the server's text stands alone.
-    fn names_errors(&self) -> bool {
-        false
+    /// The file and the byte in it where the command that came last begins: an error is told with them and with the
+    /// command that it answers. Else the server's text stands alone.
+    fn place(&self) -> Option<(Arc<str>, u64)> {
+        None
     }
 }
 
@@ -40,7 +42,7 @@ pub(crate) struct Sent {
     pub(crate) replies: u64,
     pub(crate) errors: u64,
     /// Commands that are not answered yet, the oldest first, where errors name them.
-    unanswered: VecDeque<Box<[u8]>>,
+    unanswered: VecDeque<(Arc<str>, u64, Box<[u8]>)>,
 }
 
 /// Sends everything and waits for all replies, with errors and progress on standard error. Nothing for so long ends it.
@@ -105,13 +107,12 @@ impl Sent {
         progress: &mut Progress,
         silence: Option<Duration>,
     ) -> Result<()> {
-        let names = commands.names_errors();
         while let Some(args) = commands.next()? {
             match connection.send(&args) {
                 Ok(_) => {
                     self.sent += 1;
-                    if names {
-                        self.unanswered.push_back(shown(&args));
+                    if let Some((file, at)) = commands.place() {
+                        self.unanswered.push_back((file, at, shown(&args)));
                     }
                 }
                 // A command that this client does not send: the rest goes on.
@@ -135,7 +136,10 @@ impl Sent {
         if let Reply::Error(text) = reply {
             let text = String::from_utf8_lossy(text);
             match command {
-                Some(command) => self.error(&format!("{}: {text}", String::from_utf8_lossy(&command))),
+                Some((file, at, command)) => {
+                    let command = String::from_utf8_lossy(&command);
+                    self.error(&format!("{file}: byte {at}: {command}: {text}"));
+                }
                 None => self.error(&text),
             }
         }

@@ -285,6 +285,32 @@ fn append_only_files_come_in() {
 /// A small file, made by hand: version 11, one key.
 const SMALL: &[u8] = b"REDIS0011\xfa\x09redis-ver\x057.2.4\xfe\x00\x00\x01k\x01v\xff\0\0\0\0\0\0\0\0";
 
+/// A value whose length is right and whose inside is not: a list whose one piece is no listpack.
+#[test]
+fn a_value_that_nobody_takes_is_named_with_its_place() {
+    let folder = Folder::new();
+    let broken =
+        [&SMALL[..SMALL.len() - 9], b"\x12\x04l\x00\x1b[\x01\x02\x07\xff\xfe\x1b[2J\0\xff\0\0\0\0\0\0\0\0"]
+            .concat();
+    let path = folder.file("broken.rdb", &broken);
+    let place = format!("{path}: byte {}: ", SMALL.len() - 9);
+    let dry = run(&["import", "--dry-run", &path], b"");
+    assert_eq!(dry.status.code(), Some(1));
+    let found = String::from_utf8_lossy(&dry.stdout).into_owned();
+    assert!(found.starts_with("2 keys, 1 of them with a value that cannot be read, written by"), "{found}");
+    let named = format!("weft import: {place}the value of the key \"l\\x00\\x1b[\" cannot be read\n");
+    assert_eq!(stderr(&dry), named);
+    let target = Server::weft(&[]);
+    let sent = tool(&target, &["import", &path]);
+    assert_eq!(sent.status.code(), Some(1));
+    let named = format!("{place}RESTORE \"l\\x00\\x1b[\": ERR Bad data format\n");
+    assert_eq!(stderr(&sent), named, "once, and nothing that moves a cursor");
+    let said = kept::refused(&folder, &["--save", "", "--import", &path]);
+    let named = format!("weft serve: {place}'RESTORE l\\x00\\x1b[ …' answers ERR Bad data format");
+    assert!(said.contains(&named), "{said}");
+    assert!(!said.contains('\u{1b}'), "{said}");
+}
+
 #[test]
 fn what_is_broken_is_told_with_its_place() {
     let folder = Folder::new();
@@ -307,6 +333,10 @@ fn what_is_broken_is_told_with_its_place() {
     assert!(stderr(&output).contains("the module type YWJjZGVmZ has the key \"m\""), "{}", stderr(&output));
     let skipped = good(&dry(&module, &["--skip-modules"]));
     assert!(skipped.contains("left out: 1 values of the module type YWJjZGVmZ"), "{skipped}");
+    // The end where a value must stand.
+    let output = dry(&[&SMALL[..SMALL.len() - 11], &SMALL[SMALL.len() - 9..]].concat(), &[]);
+    let said = stderr(&output);
+    assert!(said.contains("the RDB ends here, by its mark 0xff, where a string or a length must"), "{said}");
     let torn = b"*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nINCR\r\n$1\r\nn\r\n*2\r\n$4\r\nIN";
     let said = good(&dry(torn, &[]));
     assert!(said.contains("the last 10 bytes") && said.contains("the last transaction"), "{said}");

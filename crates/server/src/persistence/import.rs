@@ -2,6 +2,7 @@
 //! not own: where they come from (whoever gives them), what follows for the log (`super`).
 
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 use weft_engine::args::OwnedArgs;
@@ -13,7 +14,7 @@ use weft_engine::{Engine, Executor, Postponed, inner};
 use super::load::Progress;
 use crate::notice;
 
-/// Bytes of a command that an error shows.
+/// Bytes of a command's name, and of its first argument, that an error shows.
 const SHOWN_BYTES_MAX: usize = 80;
 
 /// What a server begins with: commands of another server's data.
@@ -22,9 +23,21 @@ pub struct Import {
     pub name: String,
     /// Bytes of it, where that is known.
     pub bytes: Option<u64>,
-    /// The next command, and how many bytes were read so far; nothing at the end. An error names its file.
-    #[allow(clippy::type_complexity, reason = "one place")]
-    pub next: Box<dyn FnMut() -> Result<Option<(Vec<Vec<u8>>, u64)>, String> + Send>,
+    /// The next command; nothing at the end. An error names its file.
+    pub next: Box<dyn FnMut() -> Result<Option<ImportCommand>, String> + Send>,
+}
+
+/// A command of it.
+#[derive(Debug)]
+pub struct ImportCommand {
+    /// Its words.
+    pub words: Vec<Vec<u8>>,
+    /// Bytes that were read so far, of all files.
+    pub read: u64,
+    /// The file in which it stands.
+    pub file: Arc<str>,
+    /// The byte of that where it begins.
+    pub at: u64,
 }
 
 impl std::fmt::Debug for Import {
@@ -43,24 +56,24 @@ pub(super) fn import(engine: &'static Engine, mut import: Import) -> io::Result<
     let mut executor = Executor::new(engine, 0, 1).ok_or_else(no_place)?;
     let (mut output, mut progress, mut count) = (Output::default(), Progress::new(), 0_u64);
     let result = loop {
-        let (words, offset) = match (import.next)() {
+        let ImportCommand { words, read, file, at } = match (import.next)() {
             Ok(Some(next)) => next,
             Ok(None) => break Ok(()),
             Err(why) => break Err(why),
         };
-        progress.tell(engine, (offset, import.bytes.unwrap_or(offset)));
+        progress.tell(engine, (read, import.bytes.unwrap_or(read)));
         count += 1;
         let first = words.get(1).map(Vec::as_slice);
         let Some(id) = words.first().and_then(|name| inner::find(name, first)) else {
-            break Err(format!("{}: there is no command {}", import.name, shown(&words)));
+            break Err(format!("{file}: byte {at}: there is no command {}", shown(&words)));
         };
         session.hold_back();
         let args = OwnedArgs::new(id.spec(), words.iter().map(Vec::as_slice));
         let postponed = Postponed { what: What::Command(id), args, until_ms: 0, turn: false };
         executor.run_owned(&postponed, &mut session, &mut output);
         if output.bytes.first() == Some(&b'-') {
-            let error = String::from_utf8_lossy(&output.bytes).trim_end().to_owned();
-            break Err(format!("{}: {} answers {error}", import.name, shown(&words)));
+            let error = output.bytes[1..].trim_ascii_end().escape_ascii();
+            break Err(format!("{file}: byte {at}: {} answers {error}", shown(&words)));
         }
         output.clear();
     };
@@ -70,8 +83,12 @@ pub(super) fn import(engine: &'static Engine, mut import: Import) -> io::Result<
     Ok(())
 }
 
+/// The name and the first argument, whatever bytes they are.
 fn shown(words: &[Vec<u8>]) -> String {
-    let text = words.join(&b" "[..]);
-    let cut = if text.len() > SHOWN_BYTES_MAX { "…" } else { "" };
-    format!("'{}{cut}'", String::from_utf8_lossy(&text[..text.len().min(SHOWN_BYTES_MAX)]).escape_debug())
+    let one = |word: &Vec<u8>| {
+        let cut = if word.len() > SHOWN_BYTES_MAX { "…" } else { "" };
+        format!("{}{cut}", word[..word.len().min(SHOWN_BYTES_MAX)].escape_ascii())
+    };
+    let shown: Vec<_> = words.iter().take(2).map(one).collect();
+    format!("'{}{}'", shown.join(" "), if words.len() > 2 { " …" } else { "" })
 }

@@ -2,6 +2,7 @@
 //! files that a manifest lists. Does not own: the formats (`weft_engine::rdb`, `weft_protocol`), running the commands.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use weft_engine::rdb::file::{self, KeyPart, Part, Reader};
@@ -25,6 +26,8 @@ pub(crate) struct Choices {
     pub(crate) skip_modules: bool,
     /// Keys and libraries that are there already are replaced; else each is an error.
     pub(crate) replace: bool,
+    /// Values are looked at here, since nobody runs the commands.
+    pub(crate) checks: bool,
 }
 
 /// What the data held.
@@ -39,6 +42,9 @@ pub(crate) struct Counts {
     pub(crate) cut_bytes: u64,
     /// The last transaction has no end, and was left out.
     pub(crate) cut_transaction: bool,
+    /// Values that no server would take, and what is to be said of those since somebody has taken it from here.
+    pub(crate) refused: u64,
+    pub(crate) faults: Vec<String>,
     /// Which server wrote it.
     pub(crate) written_by: Option<String>,
 }
@@ -46,7 +52,9 @@ pub(crate) struct Counts {
 /// Data that are read.
 pub(crate) struct Data {
     pieces: VecDeque<Piece>,
-    stage: Option<(String, Stage)>,
+    stage: Option<(Arc<str>, Stage)>,
+    /// The byte of its file where the last command begins.
+    at: u64,
     choices: Choices,
     /// Bytes of pieces that are done.
     done: u64,
@@ -67,7 +75,7 @@ type Command = Vec<Vec<u8>>;
 impl Data {
     pub(crate) fn new(pieces: Vec<Piece>, choices: Choices) -> Data {
         let counts = Counts::default();
-        Data { pieces: pieces.into(), stage: None, choices, done: 0, in_transaction: false, counts }
+        Data { pieces: pieces.into(), stage: None, at: 0, choices, done: 0, in_transaction: false, counts }
     }
 
     /// The next command of the stage; none at its end, which leads to the next stage.
@@ -83,6 +91,9 @@ impl Data {
             Stage::Rdb(mut reader) => match reader.part()? {
                 Part::End => Ok((None, Some(commands(reader.into_source())))),
                 part => {
+                    if let Part::Key(key) = &part {
+                        self.at = key.offset;
+                    }
                     let command = part_as_command(&part, self.choices, &mut self.counts)?;
                     Ok((command, Some(Stage::Rdb(reader))))
                 }
@@ -129,6 +140,7 @@ impl Data {
                         _ => Vec::new(),
                     });
                     let args: Command = args.collect();
+                    self.at = window.offset();
                     window.consume(frame.len);
                     list.clear();
                     let Some(name) = args.first() else { continue };
@@ -175,10 +187,10 @@ impl Commands for Data {
                     return Ok(None);
                 };
                 let window = Window::new(piece.open()?);
-                self.stage = Some((piece.name.clone(), Stage::Start(window)));
+                self.stage = Some((piece.name.as_str().into(), Stage::Start(window)));
                 continue;
             };
-            let (command, next) = self.step(stage).with_context(|| name.clone())?;
+            let (command, next) = self.step(stage).with_context(|| name.to_string())?;
             self.stage = next.map(|stage| (name, stage));
             if command.is_some() {
                 return Ok(command);
@@ -195,8 +207,8 @@ impl Commands for Data {
         self.done + here
     }
 
-    fn names_errors(&self) -> bool {
-        true
+    fn place(&self) -> Option<(Arc<str>, u64)> {
+        self.stage.as_ref().map(|(name, _)| (Arc::clone(name), self.at))
     }
 }
 
@@ -251,6 +263,13 @@ fn part_as_command(part: &Part<'_>, choices: Choices, counts: &mut Counts) -> Re
         }
         Part::Key(key) => {
             counts.keys += 1;
+            if choices.checks && !key.is_sound() {
+                counts.refused += 1;
+                let key_shown = quoted(&key.key, KEY_SHOWN_BYTES_MAX);
+                counts
+                    .faults
+                    .push(format!("byte {}: the value of the key {key_shown} cannot be read", key.offset));
+            }
             Some(restore(key, choices))
         }
         Part::Fact(name, value) if name.ends_with(b"-ver") => {

@@ -6,11 +6,12 @@ mod data;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use weft_server::Import;
+use weft_server::{Import, ImportCommand};
 
 use self::data::{Choices, Counts, Data};
 use crate::endpoint::Endpoint;
@@ -22,7 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   weft import dump.rdb                        a file of RDB into 127.0.0.1:6379
   weft import -p 7000 --replace appendonlydir the files that a manifest lists; keys that are there are replaced
-  weft import --dry-run dump.rdb              reads it, checks its checksum, and says what is in it
+  weft import --dry-run dump.rdb              reads it, checks checksum and values, says what is in it
 
 Keys keep their databases, times and use. Reading needs no more memory than the largest value. While it runs, others see
 what has come so far.
@@ -55,13 +56,23 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let (pieces, notes) = source::pieces(Some(&options.path))?;
     notes.iter().for_each(|note| eprintln!("weft import: {note}"));
     let total = pieces.iter().map(|piece| piece.len).sum::<Option<u64>>();
-    let choices = Choices { skip_modules: options.skip_modules, replace: options.replace };
+    let choices =
+        Choices { skip_modules: options.skip_modules, replace: options.replace, checks: options.dry_run };
     let mut data = Data::new(pieces, choices);
     let began = Instant::now();
     if options.dry_run {
-        while data.next()?.is_some() {}
+        let mut told = 0;
+        while data.next()?.is_some() {
+            let name = data.place().map_or_else(|| "standard input".into(), |(name, _)| name);
+            for fault in data.counts.faults.drain(..) {
+                told += 1;
+                if told <= insert::ERRORS_SHOWN_MAX {
+                    eprintln!("weft import: {name}: {fault}");
+                }
+            }
+        }
         println!("{}", summary(&data.counts));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(if data.counts.refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let mut connection = options.endpoint.connect()?;
     let silence = (options.timeout > 0).then(|| Duration::from_secs(options.timeout));
@@ -93,13 +104,18 @@ pub(crate) fn for_server(words: &[OsString]) -> Result<(Vec<OsString>, Option<Im
     let (pieces, notes) = source::pieces(Some(&path))?;
     notes.iter().for_each(|note| eprintln!("weft serve: {note}"));
     let bytes = pieces.iter().map(|piece| piece.len).sum::<Option<u64>>();
-    let mut data = Data::new(pieces, Choices { skip_modules, replace: true });
+    let mut data = Data::new(pieces, Choices { skip_modules, replace: true, checks: false });
+    let mut file: Arc<str> = "".into();
     let next = move || {
         let command = data.next().map_err(|error| format!("{error:#}"))?;
         if command.is_none() {
             summary(&data.counts).lines().for_each(|line| eprintln!("weft serve: {line}"));
         }
-        Ok(command.map(|command| (command, data.offset())))
+        let mut at = 0;
+        if let Some((name, place)) = data.place() {
+            (file, at) = (name, place);
+        }
+        Ok(command.map(|words| ImportCommand { words, read: data.offset(), file: Arc::clone(&file), at }))
     };
     Ok((rest, Some(Import { name: path.display().to_string(), bytes, next: Box::new(next) })))
 }
@@ -107,6 +123,9 @@ pub(crate) fn for_server(words: &[OsString]) -> Result<(Vec<OsString>, Option<Im
 /// What the data held, in words.
 fn summary(counts: &Counts) -> String {
     let mut text = format!("{} keys", grouped(counts.keys));
+    if counts.refused > 0 {
+        text += &format!(", {} of them with a value that cannot be read", grouped(counts.refused));
+    }
     if counts.libraries > 0 {
         text += &format!(", {} libraries of functions", grouped(counts.libraries));
     }

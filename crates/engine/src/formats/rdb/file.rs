@@ -12,11 +12,15 @@
 //! by what has arrived and never by what a length announces.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::io;
 use std::ops::Range;
 
+use weft_store::Stream;
+
 use super::cursor::Cursor;
+use super::decode::{self, Collect};
 use super::{CRC, Unpacked, VERSION_REDIS_MAX, VERSION_VALKEY, seal};
 
 mod weigh;
@@ -29,6 +33,8 @@ pub use write::{WriteError, Writer};
 pub const MAGIC_BYTES: usize = 9;
 /// The first version with a checksum.
 const CHECKED_SINCE: u16 = 5;
+/// What the mark of the end looks like where a length is to be: an encoding of strings that there is not.
+const ENCODING_OF_END: u8 = 0x3F;
 
 /// Bytes of a file, in order: those that have been read and not yet used stand in one slice.
 pub trait Source {
@@ -113,6 +119,9 @@ impl fmt::Display for FileError {
                  are read"
             ),
             Fault::Length(found) => write!(out, "expected a length in the RDB, found {found:#04x}"),
+            Fault::Encoding(ENCODING_OF_END) => {
+                write!(out, "the RDB ends here, by its mark 0xff, where a string or a length must stand")
+            }
             Fault::Encoding(encoding) => write!(out, "unknown string encoding {encoding} in the RDB"),
             Fault::Kind(kind, maker) => write!(
                 out,
@@ -159,6 +168,8 @@ pub enum Part<'a> {
 /// A key with its value.
 #[derive(Debug)]
 pub struct KeyPart<'a> {
+    /// The byte of the file where it begins: its kind.
+    pub offset: u64,
     /// The key.
     pub key: Cow<'a, [u8]>,
     /// When it expires, in Unix time.
@@ -181,6 +192,33 @@ impl KeyPart<'_> {
         payload.extend_from_slice(self.value);
         seal(payload, self.version)
     }
+    /// Whether RESTORE would read the value: its inner form too, and no name twice.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let mut bytes = Vec::with_capacity(self.value.len() + 1);
+        bytes.push(self.kind);
+        bytes.extend_from_slice(self.value);
+        decode::value(&bytes, self.version, &mut Names::default()).is_ok()
+    }
+}
+
+/// Members and fields of the one value that is looked at: nothing else of it is kept.
+#[derive(Default)]
+struct Names(HashSet<Box<[u8]>>);
+
+impl Collect for Names {
+    fn string(&mut self, _: &[u8]) {}
+    fn list_element(&mut self, _: &[u8]) {}
+    fn set_member(&mut self, bytes: &[u8]) -> bool {
+        self.0.insert(bytes.into())
+    }
+    fn hash_field(&mut self, name: &[u8], _: &[u8], _: Option<u64>) -> bool {
+        self.0.insert(name.into())
+    }
+    fn zset_member(&mut self, member: &[u8], _: f64) -> bool {
+        self.0.insert(member.into())
+    }
+    fn stream(&mut self, _: Stream) {}
 }
 
 /// Whether these are the first bytes of an RDB.
@@ -338,10 +376,11 @@ impl<S: Source> Reader<S> {
                     let start = self.at;
                     self.value(kind)?;
                     let value = start..self.at;
-                    let key = self.text(key)?;
+                    let (key, offset) = (self.text(key)?, self.source.offset());
                     let value = &self.source.bytes()[value];
                     let version = self.version;
                     return Ok(Part::Key(KeyPart {
+                        offset,
                         key,
                         expire_ms,
                         idle_s,
