@@ -6,12 +6,8 @@
 //! | everything | FUNCTION LOAD, DELETE, FLUSH, RESTORE |
 //! | none | the others |
 
-<<<<<<< HEAD
-use std::collections::HashMap;
-=======
 use std::borrow::Cow;
-use std::collections::HashSet;
->>>>>>> d3d7ea02 (A script or library has at most 4 MiB, since compiling it holds others up; errors about scripts and functions repeat 128 bytes of a word at most)
+use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_lua::{Registered, shebang};
 use weft_store::Section;
@@ -27,12 +23,8 @@ use crate::glob;
 use crate::handler::{Entry, Scope};
 use crate::rdb;
 use crate::reply::ReplySink;
-<<<<<<< HEAD
-use crate::script::space::{Loading, Space};
-=======
 use crate::script::SOURCE_BYTES_MAX;
-use crate::script::space::Space;
->>>>>>> d3d7ea02 (A script or library has at most 4 MiB, since compiling it holds others up; errors about scripts and functions repeat 128 bytes of a word at most)
+use crate::script::space::{Loading, Space};
 use crate::upkeep::catalogue::SECTION_BYTES_MAX;
 
 pub(in crate::logic) const LIST: &[Entry] = &[
@@ -57,11 +49,7 @@ fn check(
     space: &mut Space,
     (name, code): (&[u8], &[u8]),
     gone: &dyn Fn(&[u8]) -> bool,
-<<<<<<< HEAD
 ) -> Result<HashMap<Vec<u8>, Vec<u8>>, Error> {
-=======
-) -> Result<(), Error> {
->>>>>>> d3d7ea02 (A script or library has at most 4 MiB, since compiling it holds others up; errors about scripts and functions repeat 128 bytes of a word at most)
     look(engine, space);
     let functions = space.load(code, loading).map_err(Error::err)?;
     let mut own = HashMap::new();
@@ -258,18 +246,9 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         let (engine, mut all) = (context.engine, HashMap::new());
         let mut loading = Loading::new(&engine.facts);
         for (name, code) in &named {
-<<<<<<< HEAD
             let own = check((engine, &mut loading), space, (name, code), &replaced)?;
             if let Some((_, twice)) = own.iter().find(|(lower, _)| all.contains_key(*lower)) {
-                let name = String::from_utf8_lossy(twice).into_owned();
-=======
-            check(context.engine, space, (name, code), &replaced)?;
-            let functions = space.load(&context.engine.facts, code).map_err(Error::err)?;
-            let twice = functions.iter().find(|one| !all.insert(one.name.to_ascii_lowercase()));
-            let twice = twice.map(|one| shown(&one.name).into_owned());
-            space.release(functions);
-            if let Some(name) = twice {
->>>>>>> d3d7ea02 (A script or library has at most 4 MiB, since compiling it holds others up; errors about scripts and functions repeat 128 bytes of a word at most)
+                let name = shown(twice);
                 return Err(Error::err(format!("Function {name} already exists")));
             }
             all.extend(own);
