@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use hdrhistogram::Histogram;
 use weft_client::{Channel, Config, Connection, Mux, Protocol, Reply, Timeouts, TlsConfig};
 
@@ -17,12 +17,13 @@ use crate::hostile::{is_busy, is_full};
 use crate::latency;
 use crate::rng::Rng;
 use crate::server::Server;
+use crate::watch;
 use crate::web::Web;
 
 /// Their user, who may use keys that begin with `h:`.
 pub(crate) const USER: (&str, &str) = ("honest", "an-honest-secret");
 /// A reply that takes longer has been lost.
-const REPLY_MAX: Duration = Duration::from_secs(300);
+const REPLY_MAX: Duration = Duration::from_secs(120);
 /// Between two requests of a client.
 const THINKING: Duration = Duration::from_millis(1);
 /// Channels of the connection whose clients talk to each other.
@@ -316,9 +317,15 @@ impl Model {
             client.send(&self.request(ask))?;
         }
         for ask in asked {
-            self.answered(ask, sent, client.receive()?, seen)?;
+            let got = client.receive().with_context(|| self.waited(&ask, sent))?;
+            self.answered(ask, sent, got, seen)?;
         }
         Ok(())
+    }
+
+    /// What was waited for in vain.
+    fn waited(&self, ask: &Ask, sent: Instant) -> String {
+        format!("{} has no answer {:.1?} after it was sent", shown(&self.request(ask)), sent.elapsed())
     }
 
     /// An answer is the right one, or says that nothing was done.
@@ -368,7 +375,7 @@ impl Model {
             client.send(&self.request(ask))?;
         }
         client.send(&request(&[b"EXEC"]))?;
-        let begun = client.receive()?;
+        let begun = client.receive().context("MULTI has no answer")?;
         ensure!(begun == ok() || is_busy(&begun), "{}: MULTI answered {}", seen.wire, brief(&begun));
         if begun != ok() {
             for ask in asked {
@@ -380,12 +387,12 @@ impl Model {
         }
         let mut was_refused = false;
         for _ in &asked {
-            let got = client.receive()?;
+            let got = client.receive().context("what MULTI queues has no answer")?;
             was_refused |= is_busy(&got) || is_full(&got);
             let queued = Reply::Simple(b"QUEUED".to_vec());
             ensure!(got == queued || was_refused, "{}: in MULTI came {}", seen.wire, brief(&got));
         }
-        match client.receive()? {
+        match client.receive().context("EXEC has no answer")? {
             Reply::Array(replies) if !was_refused && replies.len() == asked.len() => {
                 asked.into_iter().zip(replies).try_for_each(|(ask, got)| self.answered(ask, sent, got, seen))
             }
@@ -468,10 +475,10 @@ impl Talk {
                 let pushed = insist(channel, &[b"RPUSH", b"h:handed", &text])?;
                 ensure!(matches!(pushed, Reply::Int(0 | 1)), "{}: RPUSH told {pushed:?}", seen.wire);
                 let words = [&b"h:handed"[..], &text].map(|word| Reply::Bulk(word.to_vec()));
-                let mut got = Client::receive(&mut self.waiter)?;
+                let mut got = Client::receive(&mut self.waiter).context("BLPOP has no answer")?;
                 while is_busy(&got) {
                     Client::send(&mut self.waiter, &wait)?;
-                    got = Client::receive(&mut self.waiter)?;
+                    got = Client::receive(&mut self.waiter).context("BLPOP has no answer")?;
                 }
                 ensure!(got == Reply::Array(words.to_vec()), "{}: BLPOP got {}", seen.wire, brief(&got));
             }
@@ -485,7 +492,7 @@ impl Talk {
 fn insist(client: &mut impl Client, words: &[&[u8]]) -> Result<Reply> {
     loop {
         client.send(&request(words))?;
-        let reply = client.receive()?;
+        let reply = client.receive().with_context(|| format!("{} has no answer", words[0].escape_ascii()))?;
         if !is_busy(&reply) && !is_full(&reply) {
             return Ok(reply);
         }
@@ -585,6 +592,7 @@ impl Crowd {
                 let here = place.read().unwrap_or_else(PoisonError::into_inner);
                 let moved = (here.restarts != restarts).then_some(here.port);
                 restarts = here.restarts;
+                let _step = watch::step(format!("{}: a step of an honest client", seen.wire));
                 if let Err(error) = step(&seen, moved) {
                     let text = format!("{}: {error:#}", seen.wire);
                     return failures.lock().unwrap_or_else(PoisonError::into_inner).push(text);

@@ -22,7 +22,7 @@ const WRITE_MAX: Duration = Duration::from_millis(200);
 /// How long silence is waited for before it counts as the end of what comes.
 const SILENCE: Duration = Duration::from_millis(10);
 /// An answer that must come takes no longer, unless it is lost: minutes, since a machine with other work stalls.
-const ANSWER_MAX: Duration = Duration::from_secs(300);
+const ANSWER_MAX: Duration = Duration::from_secs(120);
 /// What is read of answers that nobody wants.
 const DRAINED_BYTES_MAX: usize = 4 << 20;
 

@@ -4,7 +4,7 @@
 //! allocator gets what so many clients need at once, the attack, then whether all is as before: every honest reply
 //! right, memory back within a tenth, no descriptor left, the server alive and in order. [`server`] is the child
 //! process, [`honest`] and [`hostile`] its clients, [`attacks`] what is done to it, [`state`] what it has in use,
-//! [`latency`] how long it took. [`handshakes`] is a measurement and no attack.
+//! [`latency`] how long it took, [`watch`] what takes too long. [`handshakes`] is a measurement and no attack.
 //!
 //! The seed decides what each hostile client does, round by round; which of them meet, the machine decides.
 
@@ -18,6 +18,7 @@ mod latency;
 mod rng;
 mod server;
 mod state;
+mod watch;
 mod web;
 mod words;
 
@@ -59,6 +60,10 @@ const PAUSE_MS_MAX: usize = 100;
 /// An honest client that has waited for longer was held up: machines stall for seconds, and a server that does so for
 /// the one will do it for longer for the next. Under a sanitizer it is shown and not judged.
 const WAIT_MAX: Duration = Duration::from_secs(20);
+/// A round of an attack, a request of an honest client, the end of a server take no longer, or something hangs: far
+/// longer than anything waits by itself, and for what a sanitizer makes slow.
+const STEP_MAX: Duration = Duration::from_secs(180);
+const SANITIZED_STEP_MAX: Duration = Duration::from_secs(900);
 /// What of the time is spent before memory is first looked at.
 const WARMING: u32 = 5;
 
@@ -158,6 +163,7 @@ fn run(options: &Options, mut rng: Rng) -> Result<Vec<String>> {
         true => Role::Gateway { limits_behind: options.limited_behind },
         false => Role::Server,
     };
+    watch::begin(if options.sanitized { SANITIZED_STEP_MAX } else { STEP_MAX });
     let mut server = Server::start(&options.server, THREADS, &options.with, role)?;
     let mut admin = state::administrator(&server)?;
     let mut crowd = Crowd::start(&server, Loss::of(&options.with), options.limited_behind, &mut rng)?;
@@ -193,6 +199,7 @@ fn run(options: &Options, mut rng: Rng) -> Result<Vec<String>> {
     findings.extend(held_up.map(|seen| {
         format!("{}: a client has waited for {:.1?}, and may for {WAIT_MAX:?}", seen.wire, seen.longest())
     }));
+    let _step = watch::step("the server ends".into());
     let status = server.stop()?;
     if !status.success() || !server.said().is_empty() && options.sanitized {
         findings.push(format!("the server has ended with {status}\n{}", server.said()));
@@ -348,6 +355,7 @@ fn next_round(chosen: &[&'static Attack], hostile: &mut Hostile) -> (usize, Opti
 
 /// One round; what was found.
 fn one_round(attack: &Attack, hostile: &mut Hostile) -> Option<String> {
+    let _step = watch::step(format!("a round of '{}'", attack.name));
     hostile.until = Instant::now() + ROUND;
     hostile.tally.rounds += 1;
     match (attack.round)(hostile) {

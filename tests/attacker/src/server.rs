@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::watch;
+
 /// The password of the default user, who administers.
 pub(crate) const PASSWORD: &str = "the administrator";
 /// The longest string, and with it the longest argument. Small, so that what hostile clients store stays small.
@@ -85,14 +87,22 @@ impl Server {
         };
         let place = behind.as_ref().map_or(Place::Alone, |(_, port)| Place::Before(*port));
         let (child, port) = started(&flags, &folder, place)?;
-        Ok(Self { child, behind, port, folder, flags })
+        let server = Self { child, behind, port, folder, flags };
+        server.is_watched();
+        Ok(server)
     }
 
     /// Starts one that has stopped, with what it has kept; on another port, since this one may be taken.
     pub(crate) fn start_again(&mut self) -> Result<()> {
         let place = self.behind.as_ref().map_or(Place::Alone, |(_, port)| Place::Before(*port));
         (self.child, self.port) = started(&self.flags, &self.folder, place)?;
+        self.is_watched();
         Ok(())
+    }
+
+    fn is_watched(&self) {
+        let children = std::iter::once(&self.child).chain(self.behind.iter().map(|(child, _)| child));
+        watch::servers(children.map(rustix::process::Pid::from_child).collect());
     }
 
     pub(crate) fn resident_bytes(&self) -> Result<u64> {
@@ -209,7 +219,8 @@ fn command(flags: &Flags, folder: &Path, port: u16, place: Place) -> Command {
         ("--requirepass", PASSWORD),
         ("--proto-max-bulk-len", &STRING_BYTES_MAX.to_string()),
         ("--client-output-buffer-limit", &limits),
-        ("--auth-timeout", "60"),
+        // A connection that must end does so for a better reason.
+        ("--auth-timeout", "600"),
         ("--http-body-bytes", &HTTP_BODY_BYTES_MAX.to_string()),
         ("--script-memory-limit", &SCRIPT_MEMORY_BYTES_MAX.to_string()),
         ("--busy-reply-threshold", &BUSY_MS.to_string()),

@@ -10,7 +10,7 @@ use weft_client::{Config, Connection, Reply, Timeouts};
 
 use crate::hostile::is_busy;
 use crate::server::{LOOK, PASSWORD, Server};
-use crate::{honest, hostile};
+use crate::{honest, hostile, watch};
 
 /// How long memory and descriptors may take to come back.
 const SETTLE_MAX: Duration = Duration::from_secs(60);
@@ -45,6 +45,7 @@ impl State {
     /// Waits until hostile clients are gone, what they have stored is thrown away, and, if there was a state before
     /// them, all is as it was, as far as that comes.
     pub(crate) fn settled(admin: &mut Connection, server: &Server, before: Option<&Self>) -> Result<Self> {
+        let _step = watch::step("the administrator throws away what hostile clients have stored".into());
         let began = Instant::now();
         throw_away(admin)?;
         loop {

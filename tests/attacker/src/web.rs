@@ -1,7 +1,7 @@
 //! Owns: HTTP as clients speak it: a request's bytes, an answer's parts, an honest client that keeps its connection.
 //! Does not own: what is asked.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -98,9 +98,11 @@ impl Web {
                 self.received.drain(..len);
                 return answer.reply();
             }
-            match self.socket.read(&mut buffer)? {
-                0 => bail!("the server has closed"),
-                len => self.received.extend_from_slice(&buffer[..len]),
+            match self.socket.read(&mut buffer) {
+                Ok(0) => bail!("the server has closed"),
+                Ok(len) => self.received.extend_from_slice(&buffer[..len]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }
