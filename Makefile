@@ -332,7 +332,7 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust bench-check test-counted test-c test-go test-go-differential test-go-e2e test-e2e test-console test-packages-short test-apps-short test-valkey-short test-attack
+test-steps: test-rust bench-check test-counted test-c test-go test-go-differential test-go-e2e test-e2e test-console test-packages-short test-apps-short test-valkey-short test-attack test-attack-gateway
 
 .PHONY: test-rust
 test-rust:
@@ -423,3 +423,10 @@ test-attack:
 	@cargo build --quiet --locked $(test_profile) --package weft --package weft-attacker
 	@$(STEP) test-attack $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft-attacker \
 		--server $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft --seconds $(ATTACK_SECONDS)
+
+# The same against a gateway in front of a server, for a moment.
+.PHONY: test-attack-gateway
+test-attack-gateway:
+	@cargo build --quiet --locked $(test_profile) --package weft --package weft-attacker
+	@$(STEP) test-attack-gateway $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft-attacker \
+		--server $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft --gateway --seconds 12
