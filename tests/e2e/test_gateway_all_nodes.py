@@ -1,6 +1,7 @@
 """Owns: what in front of a cluster has to do with several nodes and with no key: scripts, that each node has for itself, channels, and
 events of keys; and a cluster under TLS. Does not own: where keys are (`test_gateway_cluster`)."""
 
+import socket
 import tempfile
 import unittest
 
@@ -15,6 +16,8 @@ SLOT_OF_B = 3300
 # How long a script runs before its node says that it is busy.
 BUSY_MS = 50
 INCR = "return redis.call('INCR', KEYS[1])"
+SAYS = "redis.call('INCR', KEYS[1]) return redis.error_reply(ARGV[1])"
+SAYING = "#!lua name=saying\nredis.register_function('says', function(KEYS, ARGV) redis.call('INCR', KEYS[1]) return redis.error_reply(ARGV[1]) end)"
 FOREVER = "while true do end"
 WRITES_FOREVER = "redis.call('SET', KEYS[1], '1') while true do end"
 LIBRARY = "#!lua name=lib\nredis.register_function('f', function(keys) return redis.call('INCR', keys[1]) end)"
@@ -71,6 +74,45 @@ class Scripts(BeforeMany, unittest.TestCase):
                 self.assertEqual(len(replies[-1]), 3, replies)
                 self.assertTrue(all(isinstance(reply, int) for reply in replies[-1]), replies)
                 self.assertEqual(self.cluster.nodes[KEYS.index(key)].call("SCRIPT", "FLUSH"), "+OK")
+
+    def test_what_a_script_says_is_its_own(self):
+        """A node's word, to the letter: it has run, and runs once; nobody is asked elsewhere, least of all with a password."""
+        with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+            elsewhere.setblocking(False)
+            address = f"127.0.0.1:{elsewhere.getsockname()[1]}"
+            words = [f"MOVED {SLOT_OF_B} {address}", f"ASK {SLOT_OF_B} {address}", "TRYAGAIN no", "CLUSTERDOWN no", "LOADING no"]
+            words += ["MASTERDOWN no", "READONLY no", "NOSCRIPT no", "OOM no", "NOPERM no"]
+            wire, watching = self.connect(), self.connect(3)
+            self.assertEqual(watching.call("WATCH", "b"), "+OK")
+            digest = wire.call("SCRIPT", "LOAD", SAYS)
+            self.assertEqual(wire.call("FUNCTION", "LOAD", SAYING), "saying")
+            self.addCleanup(wire.call, "FUNCTION", "FLUSH")
+            runs = 0
+            for word in words:
+                for client in (wire, watching):
+                    for run in (("EVAL", SAYS), ("EVALSHA", digest), ("FCALL", "says")):
+                        self.assertEqual(client.call(*run, "1", "b", word), f"-{word}", run)
+                        runs += 1
+                    self.assertEqual(client.call("GET", "b"), str(runs), (word, client is wire))
+            self.assertEqual([wire.call(*words) for words in (("MULTI",), ("EVAL", SAYS, "1", "b", words[0]), ("EXEC",))][2], [f"-{words[0]}"])
+            with Respb(self.server.port) as respb:
+                self.assertEqual(respb.call_on(1, "EVAL", "return {1, false, {'a'}}", "1", "b"), [1, None, ["a"]])
+            self.assertRaises(BlockingIOError, elsewhere.accept)
+
+    def test_a_node_without_memory_runs_what_needs_none(self):
+        node, wire = self.cluster.nodes[0], self.connect()
+        self.assertEqual(wire.call("SET", "b", "1"), "+OK")
+        self.assertEqual(node.call("CONFIG", "SET", "maxmemory", "1"), "+OK")
+        self.addCleanup(node.call, "CONFIG", "SET", "maxmemory", "0")
+        self.assertTrue(wire.call("SET", "b", "2").startswith("-OOM"))
+        self.assertEqual(wire.call("EVAL", "return redis.call('GET', KEYS[1])", "1", "b"), "1")
+
+    def test_who_may_not_ask_for_scripts_runs_them(self):
+        for node in self.cluster.nodes:
+            self.assertEqual(node.call("ACL", "SETUSER", "gw", "on", ">pw", "~*", "&*", "+@all", "-script|exists"), "+OK")
+        with gateway(self.cluster.url().replace("://", "://gw:pw@"), *PATIENT) as server, server.connect() as wire:
+            digest = wire.call("SCRIPT", "LOAD", INCR)
+            self.assertEqual([wire.call("EVALSHA", digest, "1", key) for key in KEYS], [1, 1, 1])
 
     def test_a_script_that_does_not_compile(self):
         wire = self.connect()

@@ -9,6 +9,8 @@ from behind import PATIENT, REDIS, Redis, gateway
 from nodes import wait_for
 from server import Closed, free_port, request
 
+ROUNDS = 20
+
 
 class Sentinel:
     """A Sentinel of the tests' own, which takes only a promise of the tests for a reason to act."""
@@ -59,6 +61,31 @@ class BehindSentinel(unittest.TestCase):
                 wait_for(lambda: wire.call("SET", "k", "behind") == "+OK" and has("behind"))
                 self.assertRaises((Closed, ConnectionResetError), subscriber.reply)
                 self.assertEqual(wire.call("INCR", "n"), 1)
+
+    def test_a_script_that_says_it_is_a_copy(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one, two = Redis(), Redis()
+            self.addCleanup(one.stop)
+            self.addCleanup(two.stop)
+            sentinel = Sentinel(folder, one.port)
+            self.addCleanup(sentinel.stop)
+            server = gateway(f"sentinel://127.0.0.1:{sentinel.port}/main", *PATIENT, threads=1)
+            self.addCleanup(server.stop)
+
+            def connections():
+                return [line for line in admin.call("INFO", "stats").splitlines() if line.startswith("total_connections_received:")]
+
+            with server.connect() as wire, server.connect() as other, one.connect() as admin:
+                self.assertEqual([wire.call("INCR", "n"), other.call("INCR", "n")], [1, 2])
+                before = connections()
+                for number in range(ROUNDS):
+                    wire.send(request("EVAL", "return redis.error_reply('READONLY no')", "0"))
+                    self.assertEqual(other.call("INCR", "n"), number + 3)
+                    self.assertEqual(wire.reply(), "-READONLY no")
+                self.assertEqual(connections(), before, "a connection that others share was ended")
+                # One that says so because it is so.
+                self.assertEqual(admin.call("REPLICAOF", "127.0.0.1", two.port), "+OK")
+                wait_for(lambda: "no master yet" in str(wire.call("EVAL", "return redis.call('SET', KEYS[1], '1')", "1", "n")))
 
     def test_a_name_that_nobody_knows(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -13,6 +13,7 @@ use weft_engine::tracking::Names;
 
 use crate::dial::{Checks, UNCHECKED};
 use crate::link::{Due, Expect, Link, OK};
+use crate::scripts::words;
 
 /// What a client is to be told.
 #[derive(Debug)]
@@ -67,6 +68,8 @@ pub(crate) enum Next {
     Woken(u32, u64),
     /// The request has found nothing: it waits, over a connection of its own.
     Wait(Recipient, bool, bool, Box<[u8]>),
+    /// It may be that the server is no master any more.
+    Doubt,
     /// The connection cannot be used.
     End(String),
 }
@@ -80,9 +83,11 @@ pub(crate) fn replied(
     front: &mut impl Front,
 ) -> Next {
     let (resp2, mut tracks) = (link.resp2, link.tracks);
+    link.asks_role &= !matches!(due.expect, Expect::Role);
     let bytes = link.reply(place);
     let is_error = bytes.first() == Some(&b'-');
     let is_copy = checks.moves && bytes.starts_with(b"-READONLY");
+    let is_scripts = is_copy && link.may_say_anything(&due);
     let tell = |front: &mut dyn FnMut(Recipient, Answer<'_>), answer| {
         if let Some(to) = due.to {
             front(to, if due.silent { Answer::Nothing } else { answer });
@@ -104,6 +109,11 @@ pub(crate) fn replied(
     let free = if due.lends == link.lends { Next::Free } else { Next::GoOn };
     match due.expect {
         Expect::Aside => {}
+        Expect::Role => {
+            if !is_error && words(bytes).next().is_none_or(|role| role != b"master") {
+                next = Next::End(NO_MASTER.into());
+            }
+        }
         Expect::Unblock(at, attempt) => next = Next::Woken(at, attempt),
         // Those that answer by a line answer OK.
         Expect::Own if is_error || bytes.first() == Some(&b'+') && bytes != OK => {
@@ -193,10 +203,12 @@ pub(crate) fn replied(
     }
     link.tracks = tracks;
     if is_copy {
-        return Next::End("the server takes only reads: it is no master any more".into());
+        return if is_scripts { Next::Doubt } else { Next::End(NO_MASTER.into()) };
     }
     next
 }
+
+const NO_MASTER: &str = "the server takes only reads: it is no master any more";
 
 /// What a node says instead of running a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,6 +219,8 @@ pub(crate) enum Redirect {
     Ask(Address),
     /// Not now.
     Later,
+    /// At once, put otherwise.
+    Otherwise,
 }
 
 impl Redirect {
@@ -269,6 +283,10 @@ fn text(line: &[u8]) -> String {
 /// What EXEC answers when the server has refused what was queued: with the reason.
 fn aborted(first: &[u8]) -> Error {
     Error::new(ErrorCode::ExecAbort, format!("Transaction discarded because of: {}", text(first)))
+}
+/// The reason in such an error.
+pub(crate) fn aborted_by(line: &str) -> Option<&str> {
+    line.strip_prefix("-EXECABORT Transaction discarded because of: ")
 }
 
 pub(crate) fn unreachable(why: &str) -> Error {

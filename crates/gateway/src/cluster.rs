@@ -286,7 +286,7 @@ impl Cluster {
             }
             Kind::Watch | Kind::Exec(_) if forward.leased => {
                 let mut order = Order::new(&forward, bytes, now_ms);
-                order.prefix = self.common.scripts.before(&forward.kind, bytes);
+                order.prefix = self.common.scripts.before(&forward, bytes);
                 let is_exec = matches!(forward.kind, Kind::Exec(_));
                 let leased = client.leased;
                 let fits = |slot: Option<u16>| {
@@ -325,7 +325,10 @@ impl Cluster {
             }
             kind => {
                 let mut order = Order::new(&forward, bytes, now_ms);
-                order.prefix = self.common.scripts.before(kind, bytes);
+                order.prefix = self.common.scripts.before(&forward, bytes);
+                if matches!(kind, Kind::Plain) && !forward.leased {
+                    order.wrap(&self.common.scripts);
+                }
                 client.orders.push_back(order);
             }
         }

@@ -17,6 +17,7 @@
 //! | `atlas` | which node of a cluster has which slots |
 //! | `cluster` | which request goes to which node |
 //! | `orders` | requests in front of a cluster: what waits, what goes again, whose reply is next |
+//! | `logic` | requests of scripts in front of a cluster: what is sent, whose word a reply is |
 //! | `replicas` | which replicas of a cluster may be read from |
 //! | `scripts` | scripts for nodes that do not have them |
 //! | `merge` | one reply made of several |
@@ -45,6 +46,7 @@ mod leases;
 mod lending;
 mod lines;
 mod link;
+mod logic;
 mod merge;
 mod options;
 mod orders;

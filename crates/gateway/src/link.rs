@@ -54,6 +54,8 @@ pub(crate) enum Expect {
     Track(Box<Postponed>),
     /// Nobody's: what must go well for what is behind it.
     Own,
+    /// Nobody's: whether the server is a master.
+    Role,
     /// Nobody's: how it goes does not matter.
     Aside,
     /// Nobody's: who blocked at this place, over the connection of this attempt, has been woken if he still did.
@@ -181,6 +183,8 @@ pub(crate) struct Link {
     due: VecDeque<Due>,
     /// When something was asked while nothing was due, or something came.
     pub(crate) stirred_ms: u64,
+    /// It has been asked for its role.
+    pub(crate) asks_role: bool,
     /// It stands in the list of those that are to be sent.
     pub(crate) dirty: bool,
 }
@@ -208,6 +212,7 @@ impl Link {
             decoder: ReplyDecoder::new(LIMITS),
             due: VecDeque::new(),
             stirred_ms: now_ms,
+            asks_role: false,
             dirty: false,
         }
     }
@@ -369,18 +374,18 @@ impl Link {
                 }
                 continue;
             }
-            if reply == QUEUED && !self.may_say_anything() {
-                return Came::Broken(OUT_OF_TURN.into());
-            }
+            let is_queued = reply == QUEUED;
             // There is one: it has just been looked at.
             let Some(due) = self.due.pop_front() else { return Came::Nothing };
+            if is_queued && !self.may_say_anything(&due) {
+                return Came::Broken(OUT_OF_TURN.into());
+            }
             return Came::Reply(Box::new(due), place);
         }
     }
-    /// Whether the request whose reply is due is a script or program, whose replies are its own.
-    fn may_say_anything(&self) -> bool {
-        let Some(due) = self.due.front() else { return false };
-        let end = self.due.get(1).map_or(self.end(), |next| next.begin);
+    /// Whether the request whose reply has just come is a script or program, whose replies are its own.
+    pub(crate) fn may_say_anything(&self, due: &Due) -> bool {
+        let end = self.due.front().map_or(self.end(), |next| next.begin);
         let bytes = &self.out[(due.begin - self.base) as usize..(end - self.base) as usize];
         requests(bytes).nth(due.skips as usize).is_some_and(runs_logic)
     }

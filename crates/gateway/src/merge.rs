@@ -1,12 +1,16 @@
 //! Owns: one reply made of those of several nodes. Does not own: which nodes are asked.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
+use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::Merge;
 use weft_protocol::Outcome;
 use weft_protocol::resp::ReplyDecoder;
 
+use crate::answer::{Answer, Front};
+use crate::orders::{Held, Order, State, tell};
 use crate::reply::{LIMITS, Passed};
+use crate::scripts::{Scripts, words};
 
 /// One reply of several, each with the places that it is about. An error among them is the reply, but for those that
 /// had nothing to end. `known`: places that are 1 whatever the nodes say.
@@ -91,6 +95,39 @@ pub(crate) fn merge(how: Merge, parts: &[(&[u8], &[u32])], known: &[bool]) -> Re
             Ok(array(&all))
         }
     }
+}
+
+/// One answer of several, which are all there.
+pub(crate) fn merged(how: Merge, parts: &VecDeque<Order>, scripts: &Scripts, front: &mut impl Front) {
+    let Some(Order { to, silent, resp2, bytes, .. }) = parts.front() else { return };
+    // A script that one node has the others are given when they are asked for it.
+    let known = match how {
+        Merge::Least => known(bytes, scripts),
+        _ => Vec::new(),
+    };
+    let is = |at, word: &[u8]| words(bytes).nth(at).is_some_and(|own| own.eq_ignore_ascii_case(word));
+    if how == Merge::Same && is(0, b"SCRIPT") && is(1, b"FLUSH") {
+        scripts.clear();
+    }
+    let mut replies = Vec::with_capacity(parts.len());
+    for part in parts {
+        match &part.state {
+            State::Done(Held::Reply(bytes, _)) => replies.push((bytes.as_slice(), part.places.as_slice())),
+            State::Done(Held::Error(error)) => {
+                return tell(front, *to, *silent, Answer::Error(error.clone()));
+            }
+            _ => return tell(front, *to, *silent, Answer::Nothing),
+        }
+    }
+    match merge(how, &replies, &known) {
+        Ok(bytes) => tell(front, *to, *silent, Answer::Reply { bytes: &bytes, resp2: *resp2 }),
+        Err(why) => tell(front, *to, *silent, Answer::Error(Error::new(ErrorCode::Upstream, why))),
+    }
+}
+
+/// Which scripts of SCRIPT EXISTS are kept.
+fn known(bytes: &[u8], scripts: &Scripts) -> Vec<bool> {
+    words(bytes).skip(2).map(|digest| scripts.has(digest)).collect()
 }
 
 /// SCAN's reply with another cursor. `None`: it is none.

@@ -12,15 +12,17 @@ use std::sync::Arc;
 
 use weft_client::Address;
 use weft_engine::blocking::End;
-use weft_engine::error::{Error, ErrorCode};
+use weft_engine::error::Error;
 use weft_engine::forward::{Forward, Keys, Kind, Merge, SLOT_BITS};
 use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
 use crate::answer::{Answer, Front, Redirect, ended, unreachable};
 use crate::figures::{Figures, bump};
+use crate::logic;
 use crate::merge;
-use crate::scripts::{Scripts, words};
+use crate::scripts::{Scripts, runs_logic};
+use crate::upstream::MULTI;
 
 /// Redirections that are followed at once; what comes behind them waits a little.
 const AT_ONCE_MAX: u32 = 3;
@@ -32,6 +34,8 @@ const BACK_OFF_MS_MAX: u64 = 250;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Plain,
+    /// A script's or function's, as a transaction that queues so many requests.
+    Logic(u32),
     Select(u8),
     Exec(u32),
     Blocks,
@@ -62,7 +66,7 @@ impl What {
         match self {
             Self::Plain => Kind::Plain,
             Self::Select(db) => Kind::Select(db),
-            Self::Exec(queued) => Kind::Exec(queued),
+            Self::Exec(queued) | Self::Logic(queued) => Kind::Exec(queued),
             Self::Blocks => Kind::Blocks,
             Self::Watch => Kind::Watch,
             Self::Alone => Kind::Alone,
@@ -105,14 +109,14 @@ pub(crate) enum State {
 /// One request.
 #[derive(Debug)]
 pub(crate) struct Order {
-    to: Recipient,
+    pub(crate) to: Recipient,
     pub(crate) what: What,
     pub(crate) bytes: Arc<[u8]>,
     pub(crate) keys: Keys,
     db: u8,
-    resp2: bool,
+    pub(crate) resp2: bool,
     reads: bool,
-    silent: bool,
+    pub(crate) silent: bool,
     pub(crate) leased: bool,
     pub(crate) state: State,
     /// When it was sent, as a number that grows.
@@ -130,7 +134,7 @@ pub(crate) struct Order {
     /// Why it has not run yet.
     reason: Option<Held>,
     /// Which keys of the request it is a part of it has.
-    places: Vec<u32>,
+    pub(crate) places: Vec<u32>,
     /// Keys that its client wants to be told of when they change.
     tracks: Option<Names>,
 }
@@ -165,6 +169,13 @@ impl Order {
         let of = |all: &Names| places.iter().filter_map(|place| all.get(*place as usize).cloned()).collect();
         let tracks = forward.tracks.as_ref().map(of);
         Self { keys, places, tracks, ..Self::new(forward, bytes, now_ms) }
+    }
+    /// It goes as a transaction, if it runs a script or a function.
+    pub(crate) fn wrap(&mut self, scripts: &Scripts) {
+        if runs_logic(&self.bytes) {
+            let (bytes, queued) = logic::wrapped(&self.bytes, scripts);
+            (self.bytes, self.what) = (bytes, What::Logic(queued));
+        }
     }
     const fn is_waiting(&self) -> bool {
         matches!(self.state, State::Waiting)
@@ -302,7 +313,8 @@ impl Orders {
     /// being told of changes.
     pub(crate) fn reads_slot(&self, client: u64, at: usize) -> Option<u16> {
         let order = self.clients.get(&client)?.orders.get(at)?;
-        let is_read = order.reads && order.what == What::Plain && order.tries == 0 && order.tracks.is_none();
+        let is_plain = matches!(order.what, What::Plain | What::Logic(_));
+        let is_read = order.reads && is_plain && order.tries == 0 && order.tracks.is_none();
         order.keys.slot.filter(|_| is_read && !order.leased)
     }
 
@@ -326,8 +338,15 @@ impl Orders {
         };
         let is_only = client.orders.len() == 1 && client.merge.is_none();
         let order = &mut client.orders[at];
+        let mut room = Vec::new();
+        let (answer, is_nodes) = match order.what {
+            What::Logic(queued) => logic::said(answer, queued, order.resp2, &mut room),
+            // Over its client's own connection, or where it cannot be in a transaction.
+            What::Plain => (answer, !runs_logic(&order.bytes)),
+            _ => (answer, true),
+        };
         let redirect = match &answer {
-            Answer::Reply { bytes, .. } if bytes.first() == Some(&b'-') => Redirect::of(bytes),
+            Answer::Reply { bytes, .. } if is_nodes && bytes.first() == Some(&b'-') => Redirect::of(bytes),
             Answer::NotRun(_) => Some(Redirect::Later),
             _ => None,
         };
@@ -338,7 +357,7 @@ impl Orders {
                     match redirect {
                         Redirect::Moved(_) => &figures.moved,
                         Redirect::Ask(_) => &figures.asked,
-                        Redirect::Later => &figures.later,
+                        Redirect::Later | Redirect::Otherwise => &figures.later,
                     },
                     1,
                 );
@@ -360,15 +379,24 @@ impl Orders {
         }
         match (order.what, &answer) {
             (What::Watch, _) => client.leased = Some((node, order.keys.slot)),
-            (What::Plain, Answer::Reply { bytes, .. }) if bytes.starts_with(b"-NOSCRIPT") => {
+            (What::Logic(queued), Answer::Reply { bytes, .. }) if is_nodes && logic::is_not_queued(bytes) => {
+                (order.bytes, order.what) = (logic::unwrapped(&order.bytes, queued), What::Plain);
+                return self.again(to.client, at, Redirect::Otherwise, Held::of(answer), front);
+            }
+            (What::Logic(_), Answer::Reply { bytes, .. }) if is_nodes && logic::is_no_script(bytes) => {
                 let load = self.scripts.loads(&order.bytes);
                 if order.prefix.is_empty() && !load.is_empty() {
                     order.prefix = load.into();
-                    return self.again(to.client, at, Redirect::Later, Held::of(answer), front);
+                    return self.again(to.client, at, Redirect::Otherwise, Held::of(answer), front);
                 }
             }
             (What::Plain, Answer::Reply { bytes, .. }) if !bytes.starts_with(NOT_COMPILED) => {
                 self.scripts.learn_one(&order.bytes);
+            }
+            (What::Logic(1), Answer::Reply { bytes, .. })
+                if !is_nodes && !bytes.starts_with(NOT_COMPILED) =>
+            {
+                self.scripts.learn_one(&order.bytes[MULTI.len()..]);
             }
             (What::Exec(_), Answer::Reply { bytes, .. }) if bytes.first() == Some(&b'*') => {
                 self.scripts.learn(&order.bytes);
@@ -415,7 +443,7 @@ impl Orders {
             Redirect::Moved(_) | Redirect::Ask(_) => {
                 Held::Error(unreachable("its slot has moved, and was not found in time"))
             }
-            Redirect::Later => reason,
+            Redirect::Later | Redirect::Otherwise => reason,
         };
         if self.now_ms >= order.begun_ms + self.timeout_ms {
             return self.done(id, at, reason, front);
@@ -430,18 +458,19 @@ impl Orders {
             }
             (address, _) => address,
         };
+        let is_otherwise = redirect == Redirect::Otherwise;
         order.next = match redirect {
             Redirect::Moved(address) => Some((full(address), false)),
             // What it takes from WATCH on would have to be asked there, too: until the slot has moved.
             Redirect::Ask(_) if order.what == What::Watch => None,
             Redirect::Ask(address) => Some((full(address), true)),
-            Redirect::Later => None,
+            Redirect::Later | Redirect::Otherwise => None,
         };
         order.tries += 1;
         if let (State::Sent(node), Some(figures)) = (&order.state, self.figures.first()) {
             bump(&self.figures.get(*node).unwrap_or(figures).again, 1);
         }
-        let is_at_once = order.next.is_some() && order.tries <= AT_ONCE_MAX;
+        let is_at_once = (is_otherwise || order.next.is_some()) && order.tries <= AT_ONCE_MAX;
         let back_off = (BACK_OFF_MS << order.tries.min(16)).min(BACK_OFF_MS_MAX);
         order.at_ms = if is_at_once { self.now_ms } else { self.now_ms + back_off };
         if !is_at_once {
@@ -476,7 +505,7 @@ impl Orders {
             }
             let parts = std::mem::take(&mut client.orders);
             client.merge = None;
-            merged(how, &parts, &self.scripts, front);
+            merge::merged(how, &parts, &self.scripts, front);
             parts.iter().for_each(|part| told(front, part.to, part.tracks.as_ref()));
         }
         while client.orders.front().is_some_and(Order::is_done) {
@@ -510,7 +539,7 @@ impl Orders {
     }
 }
 
-fn tell(front: &mut impl Front, to: Recipient, silent: bool, answer: Answer<'_>) {
+pub(crate) fn tell(front: &mut impl Front, to: Recipient, silent: bool, answer: Answer<'_>) {
     front.answer(
         to,
         match answer {
@@ -526,39 +555,6 @@ fn told(front: &mut impl Front, to: Recipient, tracks: Option<&Names>) {
     if let Some(names) = tracks {
         front.held(to, names);
     }
-}
-
-/// One answer of several, which are all there.
-fn merged(how: Merge, parts: &VecDeque<Order>, scripts: &Scripts, front: &mut impl Front) {
-    let Some(Order { to, silent, resp2, bytes, .. }) = parts.front() else { return };
-    // A script that one node has the others are given when they are asked for it.
-    let known = match how {
-        Merge::Least => known(bytes, scripts),
-        _ => Vec::new(),
-    };
-    let is = |at, word: &[u8]| words(bytes).nth(at).is_some_and(|own| own.eq_ignore_ascii_case(word));
-    if how == Merge::Same && is(0, b"SCRIPT") && is(1, b"FLUSH") {
-        scripts.clear();
-    }
-    let mut replies = Vec::with_capacity(parts.len());
-    for part in parts {
-        match &part.state {
-            State::Done(Held::Reply(bytes, _)) => replies.push((bytes.as_slice(), part.places.as_slice())),
-            State::Done(Held::Error(error)) => {
-                return tell(front, *to, *silent, Answer::Error(error.clone()));
-            }
-            _ => return tell(front, *to, *silent, Answer::Nothing),
-        }
-    }
-    match merge::merge(how, &replies, &known) {
-        Ok(bytes) => tell(front, *to, *silent, Answer::Reply { bytes: &bytes, resp2: *resp2 }),
-        Err(why) => tell(front, *to, *silent, Answer::Error(Error::new(ErrorCode::Upstream, why))),
-    }
-}
-
-/// Which scripts of SCRIPT EXISTS are kept.
-fn known(bytes: &[u8], scripts: &Scripts) -> Vec<bool> {
-    words(bytes).skip(2).map(|digest| scripts.has(digest)).collect()
 }
 
 #[cfg(test)]
@@ -677,6 +673,39 @@ mod tests {
         orders.now_ms = 1_000;
         reply(&mut orders, 0, "-TRYAGAIN no\r\n", &mut told);
         assert_eq!(told.0, ["-TRYAGAIN no"]);
+    }
+
+    /// It may say what a node says, and has run.
+    #[test]
+    fn what_a_script_says_is_no_nodes_word() {
+        for word in ["MOVED 1 :9", "ASK 1 :9", "TRYAGAIN", "LOADING", "NOSCRIPT", "OOM", "NOPERM"] {
+            for watches in [false, true] {
+                let (mut orders, mut told) = (sent(&[(1, 1, 0)]), Told::default());
+                let order = orders.clients.get_mut(&TO.client).map(|client| &mut client.orders[0]).unwrap();
+                order.bytes = b"*3\r\n$4\r\nEVAL\r\n$1\r\nx\r\n$1\r\n0\r\n".as_slice().into();
+                let array = if watches { "" } else { "*1\r\n" };
+                if !watches {
+                    order.wrap(&Scripts::default());
+                }
+                reply(&mut orders, 0, &format!("{array}-{word}\r\n"), &mut told);
+                assert_eq!(told.0, [format!("-{word}")]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_script_goes_again_where_the_node_has_not_run_it() {
+        for word in ["-MOVED 1 :9\r\n", "-EXECABORT Transaction discarded because of: OOM no\r\n"] {
+            let (mut orders, mut told) = (sent(&[(1, 1, 0)]), Told::default());
+            let order = orders.clients.get_mut(&TO.client).map(|client| &mut client.orders[0]).unwrap();
+            let eval = b"*3\r\n$4\r\nEVAL\r\n$1\r\nx\r\n$1\r\n0\r\n".as_slice();
+            order.bytes = eval.into();
+            order.wrap(&Scripts::default());
+            reply(&mut orders, 0, word, &mut told);
+            let order = &orders.clients[&TO.client].orders[0];
+            assert!(order.is_waiting() && told.0.is_empty(), "{word}");
+            assert_eq!(*order.bytes == *eval, word.contains("OOM"), "without memory nothing is queued");
+        }
     }
 
     /// Clients that know clusters would go to the node themselves.

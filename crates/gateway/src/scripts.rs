@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use weft_engine::forward::Kind;
+use weft_engine::forward::{Forward, Kind};
 use weft_engine::script::sha1_hex;
 use weft_protocol::request::Arguments;
 use weft_protocol::resp::ReplyDecoder;
@@ -87,11 +87,14 @@ impl Scripts {
     pub(crate) fn learn(&self, bytes: &[u8]) {
         requests(bytes).for_each(|one| self.learn_one(one));
     }
-    /// What goes before a request: in a transaction nobody can be asked again for a script that a node does not have.
-    pub(crate) fn before(&self, kind: &Kind, bytes: &[u8]) -> Arc<[u8]> {
-        match kind {
-            Kind::Exec(_) if !self.texts().order.is_empty() => self.loads(bytes).into(),
-            _ => Arc::default(),
+    /// What goes before a request: in a transaction, or over its client's own connection, nobody is asked again for a
+    /// script that a node does not have.
+    pub(crate) fn before(&self, forward: &Forward, bytes: &[u8]) -> Arc<[u8]> {
+        let is_asked_once = forward.leased || matches!(forward.kind, Kind::Exec(_));
+        if is_asked_once && !self.texts().order.is_empty() {
+            self.loads(bytes).into()
+        } else {
+            Arc::default()
         }
     }
     /// What loads the scripts that requests name by their digests, as far as they are kept: each once.
@@ -130,7 +133,7 @@ fn brought(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// The digest by which a request names a script.
-fn named_by(bytes: &[u8]) -> Option<&[u8]> {
+pub(crate) fn named_by(bytes: &[u8]) -> Option<&[u8]> {
     let mut words = words(bytes);
     let name = words.next()?;
     let names = name.eq_ignore_ascii_case(b"EVALSHA") || name.eq_ignore_ascii_case(b"EVALSHA_RO");

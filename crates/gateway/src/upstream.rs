@@ -40,8 +40,9 @@ const LINK_MASK: u32 = (1 << LINK_BITS) - 1;
 /// Servers that places have room for.
 pub(crate) const SERVERS_MAX: usize = 1 << (30 - LINK_BITS - 1);
 
-const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
-const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
+pub(crate) const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
+pub(crate) const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
+const ROLE: &[u8] = b"*1\r\n$4\r\nROLE\r\n";
 const TRACKING: &[u8] = b"*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n";
 const CACHING: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n";
 
@@ -487,6 +488,7 @@ impl Upstream {
                             let who = (to, db, resp2, silent);
                             self.wait_for_lease(who, (0, bytes), Expect::Block(false), front);
                         }
+                        Next::Doubt => self.ask_role(at),
                         Next::End(why) => {
                             self.end(at, &why, front);
                             return false;
@@ -494,6 +496,13 @@ impl Upstream {
                     }
                 }
             }
+        }
+    }
+
+    /// A script has said that the server takes only reads, and may say what it likes.
+    fn ask_role(&mut self, at: u32) {
+        if self.link(at).is_some_and(|link| !std::mem::replace(&mut link.asks_role, true)) {
+            self.ask(at, &[ROLE], None, Due::new(None, Expect::Role, true));
         }
     }
 
