@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use support::{Bench, show};
 use weft_engine::background::Background;
 use weft_engine::reply::Protocol;
-use weft_store::Digest;
+use weft_store::{Digest, Section};
 
 fn bench() -> (Bench, u32) {
     let mut bench = Bench::new();
@@ -32,6 +32,11 @@ fn digest(bench: &mut Bench, client: u32) -> Digest {
 fn store(bench: &mut Bench, client: u32, kind: &str, name: &str, text: &str) {
     let stored = words(bench, client, &[kind, "SET", name, text]);
     assert!(stored.parse::<u64>().is_ok(), "{name}: {stored}");
+}
+
+/// A program of these steps that is given an event.
+fn of_event(steps: &str) -> String {
+    format!("{{\"params\":[{{\"name\":\"event\",\"type\":\"object\"}}],\"steps\":[{steps}]}}")
 }
 
 /// A client that is a user with these rules.
@@ -241,4 +246,92 @@ fn what_sort_stores_fires_like_any_write() {
     bench.text(client, "SORT l STORE t:1");
     bench.text(client, "EXEC");
     assert_eq!(bench.text(client, "EXISTS t:1"), "0");
+}
+
+#[test]
+fn what_has_no_memory_waits_until_there_is_some() {
+    let (mut bench, client) = bench();
+    store(&mut bench, client, "PROGRAM", "later", &of_event(r#"["SET","done","${event.key}"]"#));
+    store(
+        &mut bench,
+        client,
+        "PROGRAM",
+        "never",
+        &of_event(r#"{"fail":"NEVER","message":"${event.value}"}"#),
+    );
+    store(&mut bench, client, "TRIGGER", "t", r#"{"key":"job:*","after":"later"}"#);
+    store(&mut bench, client, "TRIGGER", "u", r#"{"key":"bad:*","after":"never"}"#);
+    let waiting = |bench: &Bench| bench.engine.keyspace.catalogue().len(Section::Outbox);
+    bench.text(client, "SET job:1 a");
+    let long = "x".repeat(50_000);
+    words(&mut bench, client, &["SET", "bad:1", &long]);
+    bench.text(client, "CONFIG SET maxmemory-policy noeviction");
+    bench.text(client, "CONFIG SET maxmemory 1");
+    let mut worker = bench.engine.keyspace.worker().expect("a place");
+    let mut background = Background::new(bench.engine);
+    let mut steps = |bench: &Bench| while background.step(bench.engine, &mut worker, |_| {}).was_busy {};
+    for _ in 0..30 {
+        steps(&bench);
+        bench.pass(20_000);
+    }
+    assert_eq!(waiting(&bench), 2, "neither is given up, nor is it lost that one was");
+    let stats = bench.text(client, "TRIGGER STATS");
+    assert_eq!(stats.matches("dead:0").count(), 2, "{stats}");
+    bench.text(client, "CONFIG SET maxmemory 0");
+    bench.pass(20_000);
+    steps(&bench);
+    assert_eq!((bench.text(client, "GET done").as_str(), waiting(&bench)), ("job:1", 0));
+    let dead = bench.text(client, "XRANGE weft:triggers:dead - +");
+    assert!(dead.contains("trigger u kind set db 0 key bad:1 command set error NEVER xxx"), "{dead}");
+    // Its error is cut.
+    assert!((1000..1500).contains(&dead.len()), "{}", dead.len());
+    assert!(bench.text(client, "TRIGGER STATS u").ends_with("dead:1}]}"));
+}
+
+#[test]
+fn what_waits_has_no_more_bytes_than_it_may() {
+    let (mut bench, client) = bench();
+    store(&mut bench, client, "PROGRAM", "later", &of_event(r#"["SET","done","${event.key}"]"#));
+    store(&mut bench, client, "TRIGGER", "t", r#"{"key":"k*","after":"later"}"#);
+    store(&mut bench, client, "TRIGGER", "u", r#"{"key":"g*","on":"expire","after":"later"}"#);
+    let name = |first: &str, at: usize| format!("{first}{at}{}", "x".repeat(1 << 20));
+    let refused = (0..100)
+        .map(|at| words(&mut bench, client, &["SET", &name("k", at), "v"]))
+        .position(|reply| reply != "OK")
+        .expect("one is too much");
+    assert!((60..=64).contains(&refused), "{refused}");
+    let reply = words(&mut bench, client, &["SET", &name("k", 99), "v"]);
+    assert!(
+        reply.contains("what waits to be done by triggers may take 67108864 bytes: try again later"),
+        "{reply}"
+    );
+    assert_eq!(words(&mut bench, client, &["EXISTS", &name("k", 99)]), "0");
+    for at in 0..70 {
+        words(&mut bench, client, &["SET", &name("g", at), "v", "PX", "10"]);
+    }
+    bench.pass(20);
+    for at in 0..70 {
+        assert_eq!(words(&mut bench, client, &["GET", &name("g", at)]), "nil");
+    }
+    let stats = bench.text(client, "TRIGGER STATS u");
+    let lost = stats.split("lost:").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<usize>().ok());
+    assert!(lost.is_some_and(|lost| (6..=8).contains(&lost)), "{}", &stats[..stats.len().min(200)]);
+    // When it was done there is room again.
+    let mut worker = bench.engine.keyspace.worker().expect("a place");
+    let mut background = Background::new(bench.engine);
+    while background.step(bench.engine, &mut worker, |_| {}).was_busy {}
+    assert!(bench.text(client, "TRIGGER STATS").starts_with("{waiting:0 "));
+    assert_eq!(words(&mut bench, client, &["SET", &name("k", 99), "v"]), "OK");
+}
+
+#[test]
+fn an_event_that_is_made_up_is_read_within_the_limits() {
+    let (mut bench, client) = bench();
+    store(&mut bench, client, "TRIGGER", "t", r#"{"key":"k","publish":"c"}"#);
+    let event = format!(r#"{{"key":"zz","x":[{}1]}}"#, "1,".repeat(1_000_000));
+    let reply = words(&mut bench, client, &["TRIGGER", "TEST", "t", &event]);
+    assert!(reply.starts_with("-ERR too much JSON in arguments"), "{}", &reply[..reply.len().min(200)]);
+    let event = format!(r#"{{"key":"k","value":"{}"}}"#, "x".repeat(64 << 10));
+    let reply = words(&mut bench, client, &["TRIGGER", "TEST", "t", &event]);
+    assert!(reply.starts_with("{fires:true"), "{}", &reply[..reply.len().min(200)]);
 }

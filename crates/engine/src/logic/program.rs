@@ -1,11 +1,12 @@
 //! Owns: PROGRAM. Does not own: programs (`crate::program`).
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use weft_store::{Section, wants};
 
 use super::named::{self, listed, next_version};
-use crate::acl::LogPlace;
+use crate::acl::{LogPlace, User};
 use crate::args::{Args, Composed};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
@@ -169,24 +170,27 @@ fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 fn dry_run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (which, params) = context.local.programs.take(context.engine, By::Either, args)?;
     let begin = |sink: &mut ReplySink<'_>| sink.map(2);
+    // Whoever it runs for, it is shown to who asks.
+    let asks = Arc::clone(&context.session.user);
     match &which {
         Which::Stored(stored) if stored.program.as_owner => {
             let mut inner = Inner::new(context, LogPlace::Script);
             // Who may not run a program does not see either what it would do with the rights of its owner.
             may(&inner, &[b"PROGRAM", b"RUN", args.bytes(2)])?;
             inner.as_user(&stored.owner, "the program's", |inner| {
-                look(inner.context(), (&stored.program, params), sink, begin)
+                look(inner.context(), (&stored.program, params), &asks, sink, begin)
             })
         }
-        _ => look(context, (which.program(), params), sink, begin),
+        _ => look(context, (which.program(), params), &asks, sink, begin),
     }
 }
 
 /// Runs a program, answers two members of a map, what comes of it and what it would change, behind what `begin` writes,
-/// and takes all back.
+/// and takes all back. What an effect says of a key is shown to who `asks` if he may read it.
 pub(super) fn look(
     context: &mut Context<'_, '_>,
     (program, params): (&Program, Vec<Value>),
+    asks: &User,
     sink: &mut ReplySink<'_>,
     begin: impl FnOnce(&mut ReplySink<'_>),
 ) -> Result<(), Error> {
@@ -218,7 +222,8 @@ pub(super) fn look(
                 .collect();
             sink.array(told.len());
             for told in told {
-                crate::program::effects::answer(&told, sink);
+                let sees = asks.reads_key_in(told.db, told.key);
+                crate::program::effects::answer(&told, sees, sink);
             }
             Ok(())
         }

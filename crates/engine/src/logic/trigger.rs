@@ -11,7 +11,10 @@ use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
+use crate::program::budget::Limits;
 use crate::program::json::Json;
+use crate::program::params::Readable;
+use crate::program::text::shown;
 use crate::program::value::Value;
 use crate::reply::ReplySink;
 use crate::trigger::TRIGGERS_MAX;
@@ -57,9 +60,11 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 }
 
 fn known(context: &Context<'_, '_>, name: &[u8]) -> Result<Arc<Trigger>, Error> {
-    context.engine.triggers.get(name).ok_or_else(|| {
-        Error::new(ErrorCode::NoTrigger, format!("no trigger '{}' is stored", String::from_utf8_lossy(name)))
-    })
+    context
+        .engine
+        .triggers
+        .get(name)
+        .ok_or_else(|| Error::new(ErrorCode::NoTrigger, format!("no trigger '{}' is stored", shown(name))))
 }
 
 fn switch(
@@ -171,6 +176,8 @@ fn whole_event(event: Value) -> Value {
 /// comes of it and what it would change, with the rights of whoever asks, and nothing of it stays.
 fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let trigger = known(context, args.bytes(2))?;
+    let within = Limits::DEFAULT.within(Limits::of(&context.engine.settings));
+    Readable::of(within).take(args.bytes(3)).map_err(|fault| Error::new(ErrorCode::Program, fault))?;
     let json = Json::parse(args.bytes(3)).map_err(|text| Error::err(format!("event: {text}")))?;
     let event = whole_event(Value::from(&json));
     let (fires, why) = trigger.would_fire(context.engine, event.clone())?;
@@ -191,7 +198,8 @@ fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         Action::Inside(_) | Action::After(_) => {
             let stored = trigger.program(&context.engine.programs).ok_or_else(|| trigger.no_program())?;
             let params = stored.program.event_params(|| event.clone())?;
-            return program::look(context, (&stored.program, params), sink, |sink| begin(sink, 2));
+            let asks = Arc::clone(&context.session.user);
+            return program::look(context, (&stored.program, params), &asks, sink, |sink| begin(sink, 2));
         }
         Action::Stream(to) => ("stream", to),
         Action::Publish(to) => ("channel", to),

@@ -17,9 +17,13 @@ enum Field<'e> {
     Id(StreamId),
 }
 
-/// Answers an effect: an array of its name, database, key and fields.
-pub(crate) fn answer(told: &Told<'_>, sink: &mut ReplySink<'_>) {
-    let (name, fields) = fields(&told.effect);
+/// Answers an effect: an array of its name, database, key and fields. These may say what the key held (a command may
+/// remove members by their rank): who may not read the key `sees` none of them.
+pub(crate) fn answer(told: &Told<'_>, sees: bool, sink: &mut ReplySink<'_>) {
+    let (name, mut fields) = fields(&told.effect);
+    if !sees {
+        fields.clear();
+    }
     sink.array(3 + fields.len());
     sink.bulk(name.as_bytes());
     sink.int(told.db.into());

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use super::expr::{Expr, Fault, Frame};
 use super::steps::{Over, Step, What};
 use super::value::Value;
-use crate::args::Composed;
+use crate::args::{Args, Composed};
 use crate::commands::handler_of;
 use crate::engine::Engine;
 use crate::handler::{Needs, Scope};
@@ -93,6 +93,15 @@ impl Keys {
                 Ok(all)
             }
         }
+    }
+}
+
+/// Whether a command looks at all keys, or changes them.
+pub(super) fn looks_at_all(args: &Args<'_>) -> bool {
+    match handler_of(crate::engine::command_id(args)).map(|handler| handler.scope) {
+        Some(Scope::World | Scope::Walk) => true,
+        Some(Scope::KeysOrWorld(asks)) => asks(args),
+        _ => false,
     }
 }
 
@@ -220,12 +229,7 @@ impl Search {
             composed.push(&literal.unwrap_or_default());
         }
         let args = composed.args(command.spec);
-        let needs_all = match handler_of(crate::engine::command_id(&args)).map(|handler| handler.scope) {
-            Some(Scope::World | Scope::Walk) => true,
-            Some(Scope::KeysOrWorld(asks)) => asks(&args),
-            _ => false,
-        };
-        if needs_all {
+        if looks_at_all(&args) {
             return Err("the command looks at all keys");
         }
         let (mut found, mut unknown) = (Vec::new(), false);

@@ -27,7 +27,7 @@ pub mod functions;
 pub mod json;
 pub mod keys;
 pub mod members;
-mod params;
+pub(crate) mod params;
 pub mod parse;
 pub(crate) mod prepared;
 mod quick;
@@ -36,7 +36,7 @@ mod run;
 mod short;
 pub mod steps;
 pub mod stored;
-mod text;
+pub(crate) mod text;
 pub mod value;
 
 pub use parse::Problem;

@@ -19,7 +19,7 @@ const JSON_VALUE_BYTES: usize = 128;
 
 /// What the JSON of a program's arguments may take: half of its time, and its memory. Said by their bytes before they
 /// are read.
-struct Readable {
+pub(crate) struct Readable {
     limits: Limits,
     /// Nanoseconds.
     left: u64,
@@ -27,10 +27,10 @@ struct Readable {
 }
 
 impl Readable {
-    fn of(limits: Limits) -> Self {
+    pub(crate) fn of(limits: Limits) -> Self {
         Self { limits, left: limits.time_ms.saturating_mul(1_000_000 / 2), memory: limits.memory }
     }
-    fn take(&mut self, text: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn take(&mut self, text: &[u8]) -> Result<(), Fault> {
         let limits = self.limits;
         let slow = || exceeded("too much JSON in arguments", "time-ms", limits.time_ms);
         // What is far too long is not even looked through.

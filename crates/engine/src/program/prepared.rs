@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::keys::Keys;
 use super::stored::{Programs, Stored};
+use super::text::shown;
 use super::value::Value;
 use super::{Problem, Program};
 use crate::args::{Args, OwnedArgs};
@@ -73,7 +74,7 @@ impl Quick {
 
 /// The error about a program that is not stored.
 pub(crate) fn unknown(name: &[u8]) -> Error {
-    Error::new(ErrorCode::NoProgram, format!("no program '{}' is stored", String::from_utf8_lossy(name)))
+    Error::new(ErrorCode::NoProgram, format!("no program '{}' is stored", shown(name)))
 }
 
 /// A program with its parameters.

@@ -558,6 +558,9 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
 
     /// Counts a command's keys, and refuses those that were not declared.
     fn look_at_keys(&mut self, args: &Args<'_>) -> Result<(), End> {
+        if self.declared.is_some() && keys::looks_at_all(args) {
+            return Err(not_all("the command"));
+        }
         let (mut count, mut undeclared) = (0, None);
         each(args, |index| {
             count += 1;
@@ -573,6 +576,12 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         }
         Ok(())
     }
+}
+
+#[cold]
+fn not_all(what: &str) -> End {
+    let text = format!("{what} looks at all keys, and \"keys\" declares which the program comes to");
+    End::Fault(Error::new(ErrorCode::Undeclared, text))
 }
 
 #[cold]

@@ -224,7 +224,7 @@ fn push_quoted(text: &str, out: &mut Vec<u8>) {
 }
 
 /// A text for a message, short and readable.
-pub(super) fn shown(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn shown(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(&bytes[..bytes.len().min(60)])
 }
 

@@ -68,6 +68,9 @@ pub(crate) fn needs(
             if fires && !open {
                 let now = Instant::now();
                 world |= *ends.get_or_insert(now + time_of_one(engine)) <= now;
+                if world {
+                    return;
+                }
             }
             fires = true;
             match trigger.needs(engine, (db, key, args), open) {

@@ -41,6 +41,10 @@ use crate::session::{ConnectionInfo, Session};
 const WAITING_MAX: usize = 100_000;
 /// Events of keys that went by themselves that may wait; further ones are counted as lost.
 const BY_ITSELF_MAX: usize = 100_000;
+/// Bytes of the entries that may wait, and of the names of keys that went by themselves.
+const WAITING_BYTES_MAX: usize = 64 << 20;
+/// Bytes of an error that the stream of dead letters is told of.
+const DEAD_ERROR_BYTES_MAX: usize = 1024;
 /// Attempts before an entry is given up.
 const ATTEMPTS_MAX: u32 = 8;
 /// Before the second attempt; each further one waits twice as long.
@@ -61,6 +65,8 @@ pub struct Outbox {
     by_itself: Mutex<VecDeque<(u64, Arc<Trigger>, Event)>>,
     /// How many of them are not done yet: these, and those that stand in queues.
     gone: AtomicUsize,
+    /// Bytes of the names of their keys.
+    gone_bytes: AtomicUsize,
     /// How many of them were too many.
     pub lost: AtomicU64,
 }
@@ -152,6 +158,12 @@ impl Outbox {
         let catalogue = context.engine.keyspace.catalogue();
         let key = context.engine.keyspace.key(&event.key);
         let (shard, mut op) = context.shard_in(event.db, &key)?;
+        if catalogue.bytes(Section::Outbox).saturating_add(entry.len()) > WAITING_BYTES_MAX {
+            let text = format!(
+                "what waits to be done by triggers may take {WAITING_BYTES_MAX} bytes: try again later"
+            );
+            return Err(Error::new(ErrorCode::Limit, text));
+        }
         let number = catalogue.next_number();
         shard.set_entry(&mut op, Section::Outbox, &number.to_be_bytes(), Some(&entry));
         Ok(())
@@ -171,8 +183,10 @@ impl Outbox {
         let event = Event { kind, db, key: key.into() };
         for trigger in engine.triggers.index().find(db, key, kind) {
             let mut waiting = self.by_itself.lock();
-            if self.gone.load(Relaxed) < BY_ITSELF_MAX {
+            let bytes = self.gone_bytes.load(Relaxed).saturating_add(key.len());
+            if self.gone.load(Relaxed) < BY_ITSELF_MAX && bytes <= WAITING_BYTES_MAX {
                 self.gone.fetch_add(1, Relaxed);
+                self.gone_bytes.store(bytes, Relaxed);
                 put_by_number(&mut waiting, (number, Arc::clone(trigger), event.clone()));
             } else {
                 self.lost.fetch_add(1, Relaxed);
@@ -214,6 +228,8 @@ struct Queue {
     due: VecDeque<Due>,
     /// Attempts at the first one that failed.
     attempts: u32,
+    /// How often there was no memory for it, or for telling of it: it is not given up for that.
+    without_room: u32,
 }
 
 /// Who does what waits.
@@ -364,7 +380,9 @@ impl Runner {
                 let entry = Entry { trigger, command, depth: 1, way, event };
                 // There is no other attempt: that it failed is counted.
                 drop(self.attempt(engine, world, &entry, None));
-                engine.triggers.outbox.gone.fetch_sub(1, Relaxed);
+                let outbox = &engine.triggers.outbox;
+                outbox.gone.fetch_sub(1, Relaxed);
+                outbox.gone_bytes.fetch_sub(whose.1.len(), Relaxed);
                 self.go_on_with(whose);
                 return true;
             }
@@ -376,6 +394,10 @@ impl Runner {
         if let Some(entry) = entry.and_then(|bytes| Entry::of(&bytes))
             && let Err(error) = self.attempt(engine, world, &entry, Some(&name))
         {
+            if is_without_room(&error) {
+                self.wait_for_room(engine, whose);
+                return true;
+            }
             if attempts < ATTEMPTS_MAX && !self.local.way.is_too_deep {
                 if let Some(queue) = self.queues.get_mut(&whose) {
                     queue.attempts = attempts;
@@ -384,16 +406,26 @@ impl Runner {
                 self.waiting.insert((due_ms, whose));
                 return true;
             }
-            self.give_up(engine, world, &entry, &name, &error);
+            if !self.give_up(engine, world, &entry, &name, &error) {
+                self.wait_for_room(engine, whose);
+                return true;
+            }
         }
         self.go_on_with(whose);
         true
+    }
+    /// The first thing of a key waits until there is memory for it.
+    fn wait_for_room(&mut self, engine: &Engine, whose: Whose) {
+        let Some(queue) = self.queues.get_mut(&whose) else { return };
+        let due_ms = engine.clock.now_ms() + (BACK_OFF_MS << queue.without_room);
+        queue.without_room = (queue.without_room + 1).min(ATTEMPTS_MAX - 1);
+        self.waiting.insert((due_ms, whose));
     }
     /// The first thing of a key is done with: the next one is for later, behind those of other keys.
     fn go_on_with(&mut self, whose: Whose) {
         let Some(queue) = self.queues.get_mut(&whose) else { return };
         queue.due.pop_front();
-        queue.attempts = 0;
+        (queue.attempts, queue.without_room) = (0, 0);
         if queue.due.is_empty() {
             self.queues.remove(&whose);
         } else {
@@ -423,25 +455,31 @@ impl Runner {
         })
     }
 
-    /// Tells the stream of dead letters, and removes the entry.
-    fn give_up(&mut self, engine: &Engine, world: &World<'_>, entry: &Entry, name: &[u8], error: &Error) {
-        if let Some(trigger) = engine.triggers.get(&entry.trigger) {
-            Figures::count(&trigger.figures.dead);
-        }
+    /// Tells the stream of dead letters, and removes the entry; neither if there is no memory for it, which `false`
+    /// says.
+    fn give_up(
+        &mut self,
+        engine: &Engine,
+        world: &World<'_>,
+        entry: &Entry,
+        name: &[u8],
+        error: &Error,
+    ) -> bool {
         let told = self.with_world(engine, world, 0, |context| {
             // It is the server that tells it, whatever the owner may do.
             context.session.user = User::of_server();
             context.depth = DEPTH_MAX;
             context.fires = false;
             let mut args = Composed::default();
-            let (number, line) = (entry.event.db.to_string(), error.line());
+            let (number, mut line) = (entry.event.db.to_string(), error.line().into_bytes());
+            line.truncate(DEAD_ERROR_BYTES_MAX);
             let pairs: [(&str, &[u8]); 6] = [
                 ("trigger", &entry.trigger),
                 ("kind", kind::name(entry.event.kind).as_bytes()),
                 ("db", number.as_bytes()),
                 ("key", &entry.event.key),
                 ("command", &entry.command),
-                ("error", line.as_bytes()),
+                ("error", &line),
             ];
             [&b"XADD"[..], DEAD_LETTERS, b"MAXLEN", b"~", b"10000", b"*"]
                 .iter()
@@ -451,11 +489,19 @@ impl Runner {
                 args.push(value);
             }
             let told = run_command(&mut Inner::new(context, LogPlace::Script), b"XADD", &args);
-            remove(context, entry, Some(name));
+            if !told.as_ref().is_err_and(is_without_room) {
+                remove(context, entry, Some(name));
+            }
             told
         });
-        // Without room for it the figures alone say that it was given up.
-        drop(told);
+        if told.is_err_and(|error| is_without_room(&error)) {
+            return false;
+        }
+        // Where the stream's name is that of something else, the figures alone say it.
+        if let Some(trigger) = engine.triggers.get(&entry.trigger) {
+            Figures::count(&trigger.figures.dead);
+        }
+        true
     }
 
     fn with_world<R>(
@@ -478,6 +524,12 @@ impl Runner {
         }
         result
     }
+}
+
+/// Whether something was not done because there is no memory for it, be it by a trigger that it has fired.
+fn is_without_room(error: &Error) -> bool {
+    let code = ErrorCode::OutOfMemory;
+    error.code == code || error.code == ErrorCode::Trigger && error.prefix() == Error::from(code).prefix()
 }
 
 /// What a trigger does, with its owner's rights.

@@ -63,6 +63,7 @@ fn a_dry_run_has_the_rights_that_a_run_has() {
         assert!(tried.contains("43") && !tried.contains("NOPERM"), "{protocol:?}: {tried}");
     }
     assert_eq!(bench.text(admin, "GET secret"), "42");
+    assert!(tried.ends_with("effects:[[set 0 secret]]}"), "{tried}");
     // A text that is not stored has no owner.
     let text = words(&mut bench, user, &["PROGRAM", "DRYRUN", owned]);
     assert!(text.starts_with("{error:NOPERM /steps/0 INCR: "), "{text}");
@@ -74,6 +75,47 @@ fn a_dry_run_has_the_rights_that_a_run_has() {
     assert!(tried.starts_with("{error:NOPERM /steps/0 INCR: User u "), "{tried}");
     bench.text(admin, "ACL DELUSER u");
     assert!(bench.text(admin, "PROGRAM DRYRUN owned").contains("owner 'u' is no user any more"));
+}
+
+#[test]
+fn what_a_key_held_is_shown_to_who_may_read_it() {
+    let (mut bench, admin) = bench();
+    bench.text(admin, "ZADD w:z 1 hidden");
+    bench.text(admin, "RPUSH w:l hidden");
+    bench.text(admin, "SADD w:s hidden");
+    let event = r#"{"params":[{"name":"event","type":"object"}],"steps":[["ZREMRANGEBYRANK","w:z",0,0]]}"#;
+    assert_eq!(words(&mut bench, admin, &["PROGRAM", "SET", "p", event]), "1");
+    assert_eq!(words(&mut bench, admin, &["TRIGGER", "SET", "t", r#"{"key":"w:*","after":"p"}"#]), "1");
+    bench.text(admin, "ACL SETUSER writer on nopass %W~w:* +@write +program|dryrun +trigger|test");
+    let writer = bench.connect(Protocol::Resp3);
+    bench.text(writer, "AUTH writer x");
+    for (step, effect) in [
+        (r#"["ZREMRANGEBYRANK","w:z",0,0]"#, "sorted-set-remove 0 w:z"),
+        (r#"["ZREMRANGEBYSCORE","w:z",0,9]"#, "sorted-set-remove 0 w:z"),
+        (r#"["ZREMRANGEBYLEX","w:z","-","+"]"#, "sorted-set-remove 0 w:z"),
+    ] {
+        let program = format!(r#"{{"steps":[{step}]}}"#);
+        let asked = ["PROGRAM", "DRYRUN", &program];
+        let shown = words(&mut bench, writer, &asked);
+        assert!(shown.contains(&format!("[{effect}]")) && !shown.contains("hidden"), "{step}: {shown}");
+        assert!(words(&mut bench, admin, &asked).contains(&format!("[{effect} hidden]")), "{step}");
+    }
+    let asked = ["TRIGGER", "TEST", "t", r#"{"key":"w:1"}"#];
+    let shown = words(&mut bench, writer, &asked);
+    assert!(shown.contains("[sorted-set-remove 0 w:z]"), "{shown}");
+    assert!(words(&mut bench, admin, &asked).contains("[sorted-set-remove 0 w:z hidden]"));
+}
+
+#[test]
+fn a_name_that_is_not_stored_is_shown_short() {
+    let (mut bench, admin) = bench();
+    let name = "n".repeat(100_000);
+    for asked in
+        [&["PROGRAM", "RUN", &name][..], &["PROGRAM", "STATS", &name], &["TRIGGER", "TEST", &name, "{}"]]
+    {
+        let reply = words(&mut bench, admin, asked);
+        assert!(reply.contains(" is stored") && reply.len() < 200, "{} bytes", reply.len());
+    }
 }
 
 /// What a program is given, answers, writes to a key and reads again, over each protocol.

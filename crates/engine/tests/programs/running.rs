@@ -135,6 +135,36 @@ fn keys_are_declared_found_or_all() {
         "-ERR /steps/1 SET: the key 'b' was not declared in \"keys\""
     );
     assert_eq!(bench.text(client, "EXISTS a b"), "0");
+    // What looks at all keys names none.
+    bench.text(client, "MSET a 1 secret 2");
+    for (step, name) in [
+        (r#"["KEYS","*"]"#, " KEYS: the command"),
+        (r#"["SCAN","0"]"#, " SCAN: the command"),
+        (r#"["RANDOMKEY"]"#, " RANDOMKEY: the command"),
+        (r#"["FLUSHALL"]"#, " FLUSHALL: the command"),
+        (r#"["FLUSHDB"]"#, " FLUSHDB: the command"),
+        (r#"["SWAPDB",0,1]"#, " SWAPDB: the command"),
+        (r#"["SORT","a","GET","*"]"#, " SORT: the command"),
+        (r#"{"for":"k","keys":"*","limit":9,"do":[]}"#, ": the loop"),
+    ] {
+        let other = program("\"keys\":[\"a\"],", &format!("[\"INCR\",\"a\"],{step}"));
+        for wrap in [false, true] {
+            // Inside a transaction everything is locked.
+            if wrap {
+                bench.text(client, "MULTI");
+            }
+            let mut reply = words(&mut bench, client, &["PROGRAM", "EVAL", &other, "7"]);
+            if wrap {
+                reply = bench.text(client, "EXEC");
+            }
+            let text = format!(
+                "-ERR /steps/1{name} looks at all keys, and \"keys\" declares which the program comes to"
+            );
+            assert!(reply.contains(&text), "{step}: {reply}");
+        }
+    }
+    assert_eq!(bench.text(client, "MGET a secret"), "[1 2]");
+    bench.text(client, "FLUSHALL");
     // A guess that is wrong: EVAL of a keyword that only the parameter says.
     let guess =
         program("", "{\"do\":[\"XREAD\",\"STREAMS\",\"${id}\",\"0\"],\"as\":\"x\"},{\"return\":\"${x}\"}");

@@ -3,7 +3,7 @@
 
 use weft_store::Cursor;
 
-use super::{End, Flow, Machine};
+use super::{End, Flow, Machine, not_all};
 use crate::args::Composed;
 use crate::error::ErrorCode;
 use crate::glob;
@@ -100,6 +100,9 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
 
     /// The names of the keys that match a pattern, in their bytes' order.
     fn matching(&mut self, pattern: &Expr, limit: &Expr) -> Result<Vec<Value>, End> {
+        if self.declared.is_some() {
+            return Err(not_all("the loop"));
+        }
         if !self.inner.has_world() {
             return Err(End::Fault(ErrorCode::NeedsWorld.into()));
         }
