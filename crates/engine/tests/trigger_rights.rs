@@ -4,7 +4,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{Bench, show};
+use support::{Bench, cpu_ms, show};
 use weft_engine::background::Background;
 use weft_engine::reply::Protocol;
 use weft_store::{Digest, Section};
@@ -144,6 +144,24 @@ fn a_command_of_many_keys_is_refused_soon() {
     let (few, many) = (least(2_000), least(40_000));
     // 20 times as many; 400 times as long if each is looked for among all.
     assert!(many < few * 80, "{few:?} {many:?}");
+}
+
+/// What the triggers of one key need is asked for no longer than one program may run, however many there are.
+#[test]
+fn a_key_of_many_triggers_with_long_expressions_is_refused_soon() {
+    let (mut bench, admin) = bench();
+    bench.text(admin, "CONFIG SET program-time-ms-max 5");
+    let long = r#"{"any":{"in":{"range":[0,90000]},"as":"x","where":{"==":[{"length":{"upper":"${x}"}},-1]}}}"#;
+    for at in 0..200 {
+        let text = format!(r#"{{"key":"k","stream":{{"if":[{long},"x","y"]}}}}"#);
+        store(&mut bench, admin, "TRIGGER", &format!("t{at}"), &text);
+    }
+    let began = cpu_ms();
+    let answer = bench.text(admin, "SET k v");
+    let took_ms = cpu_ms() - began;
+    assert!(answer.starts_with("-"), "{answer}");
+    // One asks for 5 ms; 200 of them for a second.
+    assert!(took_ms < 200.0, "{took_ms} ms of CPU time: {answer}");
 }
 
 #[test]

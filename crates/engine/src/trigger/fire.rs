@@ -57,7 +57,7 @@ pub(crate) fn needs(
 ) -> Option<Needs> {
     let index = local.triggers.index(engine);
     let (mut shards, mut fires, mut world) = (Vec::new(), false, false);
-    // To ask one takes as long as its program may; all of them are asked for no longer than that.
+    // To ask one takes as long as its program may; behind that time no further one is asked.
     let mut ends = None;
     keys::each(args, |at| {
         let key = args.bytes(at);
@@ -73,6 +73,9 @@ pub(crate) fn needs(
                 }
             }
             fires = true;
+            if world {
+                break;
+            }
             match trigger.needs(engine, (db, key, args), open) {
                 Needs::World => world = true,
                 Needs::Shards(more) => shards.extend(more),

@@ -8,6 +8,7 @@ use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
 use weft_protocol::table::{COMMANDS, CommandId, CommandSpec};
 
+pub(crate) use crate::support::cpu_ms;
 use crate::support::{Bench, show};
 
 /// Elements of each collection.
@@ -407,11 +408,4 @@ pub(crate) fn collections(bench: &mut Bench, client: u32, elements: usize) {
     }
     bench.text(client, &format!("SETRANGE str {STRING_BYTES} x"));
     drop(bench.run(client, &format!("XREADGROUP GROUP gr c COUNT {entries_len} STREAMS x >")));
-}
-
-/// The CPU time that this thread has taken.
-pub(crate) fn cpu_ms() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts a thread's time");
-    let nanos = stat.split(' ').next().and_then(|word| word.parse::<u64>().ok()).expect("nanoseconds");
-    nanos as f64 / 1e6
 }

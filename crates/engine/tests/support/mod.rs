@@ -568,3 +568,10 @@ pub(crate) fn show(reply: &Reply) -> String {
         other => format!("{other:?}"),
     }
 }
+
+/// The CPU time that this thread has taken.
+pub(crate) fn cpu_ms() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts a thread's time");
+    let nanos = stat.split(' ').next().and_then(|word| word.parse::<u64>().ok()).expect("nanoseconds");
+    nanos as f64 / 1e6
+}
