@@ -227,26 +227,34 @@ static void halfMake(channel *ch) {
 
 void respbTranslate(channel *ch, const char *data, size_t len) {
     ssize_t used;
-    while (len && !ch->half) {
-        used = (ssize_t)translateSimple(ch, data, len);
-        if (!used) {
-            repliesInit(&replies);
-            reply_batch.values_len = reply_batch.partial = reply_batch.taken = 0;
-            used = translateWhole(ch, &replies, &reply_batch, data, len);
-            if (used < 0) goto wrong;
-            if ((size_t)used < len) halfMake(ch);
+    while (len) {
+        half *part = ch->half;
+        if (!part) {
+            used = (ssize_t)translateSimple(ch, data, len);
+            if (!used) {
+                repliesInit(&replies);
+                reply_batch.values_len = reply_batch.partial = reply_batch.taken = 0;
+                used = translateWhole(ch, &replies, &reply_batch, data, len);
+                if (used < 0) goto wrong;
+                if ((size_t)used < len) halfMake(ch);
+            }
+            data += used;
+            len -= used;
+            continue;
         }
-        data += used;
-        len -= used;
-    }
-    if (!len) return;
-    ch->half->bytes = sdscatlen(ch->half->bytes, data, len);
-    used = translateWhole(ch, &ch->half->decoder, &ch->half->batch, ch->half->bytes, sdslen(ch->half->bytes));
-    if (used < 0) goto wrong;
-    if ((size_t)used == sdslen(ch->half->bytes)) {
-        respbHalfFree(ch);
-    } else {
-        sdsrange(ch->half->bytes, used, -1);
+        /* No more than completes a bulk: what follows it is translated where it is. */
+        size_t have = sdslen(part->bytes), take = len;
+        if (part->bytes[0] == '$' && part->batch.need > have && part->batch.need - have < len) take = part->batch.need - have;
+        part->bytes = sdscatlen(part->bytes, data, take);
+        used = translateWhole(ch, &part->decoder, &part->batch, part->bytes, sdslen(part->bytes));
+        if (used < 0) goto wrong;
+        if ((size_t)used == sdslen(part->bytes)) {
+            respbHalfFree(ch);
+        } else {
+            sdsrange(part->bytes, used, -1);
+        }
+        data += take;
+        len -= take;
     }
     return;
 wrong:

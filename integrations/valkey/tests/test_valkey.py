@@ -68,6 +68,27 @@ class Commands(Valkey):
         self.assertEqual(wire.call_on(2, "EVAL", "return {1, 'two', {3}, false}", "0"), [1, "two", [3], None])
         self.assertIn("redis_version", wire.call_on(2, "INFO", "server"))
 
+    def test_replies_that_come_in_pieces_are_whole(self):
+        """Of all lengths around those of the server's buffers, with others between them, two channels in turns."""
+        wire, lengths = self.open(), [0, 1, 250, 1000, 1024, 5000, 16_370, 16_384, 16_400, 40_000]
+        for length in lengths:
+            self.assertEqual(wire.call_on(1, "SET", f"s{length}", "x" * length), "+OK")
+        wire.call_on(1, "RPUSH", "list", *("y" * length for length in lengths))
+        sent, expected = b"", {1: [], 2: []}
+        for turn in range(120):
+            channel, length = 1 + turn // 7 % 2, lengths[turn * 7 % len(lengths)]
+            for words, reply in ((("GET", f"s{length}"), "x" * length), (("GET", "nothing"), None), (("STRLEN", f"s{length}"), length),
+                                 (("LRANGE", "list", "0", str(turn % 10)), ["y" * each for each in lengths[: turn % 10 + 1]])):
+                sent += argv(channel, *words)
+                expected[channel].append(reply)
+        wire.send(sent)
+        got = {1: [], 2: []}
+        for _ in range(4 * 120):
+            channel, value = wire.frame()
+            got[channel].append(value)
+        for channel, replies in expected.items():
+            self.assertEqual([at for at, reply in enumerate(replies) if reply != got[channel][at]], [])
+
     def test_hello_names_the_profiles(self):
         about = self.open().call_on(5, "HELLO", "3")["respb"]
         self.assertEqual(about["profiles"], ["channels", "typed", "cancel", "passthrough"])
