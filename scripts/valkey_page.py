@@ -30,7 +30,8 @@ def loads(report, result):
     lines = [
         "## By command and pipeline",
         "",
-        "× is RESPB over RESP3: of CPU less is better, of requests a second more.",
+        "× is RESPB over RESP3: of CPU less is better, of requests a second more."
+        + (f" The machine's load was {result['load']} when this began: other programs ran." if result.get("load", 0) > 1 else ""),
         "",
         "| requests | CPU µs RESP3 | RESPB | × | a second RESP3 | RESPB | × | p50 ms RESP3 | RESPB | p99 RESP3 | RESPB |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
@@ -83,7 +84,8 @@ def channels(report, result):
         lines.append("| %s | %.2f | %.0f | %.2f | %.2f |" % (title, *(median(runs[0], f) for f in ("server_us", "rps", "p50_ms", "p99_ms"))))
     names = list(result["logical"])
     cpu = {name: [run["server_us"] for run in runs[0]] for name, runs in result["logical"].items()}
-    own, pipelined = (report.ratio(cpu[names[3]], cpu[name]) for name in (names[0], names[2]))
+    own, pipelined = (report.ratio(cpu[names[3]], cpu[name], (f"channels/{short}", f"CPU inside Valkey of channels over {name}"))
+                      for name, short in ((names[0], "connections"), (names[2], "pipelines")))
     lines += [
         "",
         f"Channels take {own['text']} of the CPU of 2,000 connections, and {pipelined['text']} of that of 4 connections whose client sends the same",
@@ -128,6 +130,11 @@ def instructions(report, result):
     for title, each in count.items():
         plain, better, respb = (each[way] for way in ways)
         less, fewer = less + (respb < better), fewer + (respb < plain)
+        if title.endswith("pipeline 100"):
+            name = title.split(",")[0].lower().replace(" ", "-", 1).replace(" ", "")
+            for way, value in (("better", better / plain), ("respb", respb / plain), ("left", respb / better)):
+                said = {"better": "RESP3 with a better parser over RESP3", "respb": "RESPB over RESP3", "left": "RESPB over RESP3 with a better parser"}[way]
+                report.figure((f"instructions/{name}/{way}", f"instructions inside Valkey, {title}, {said}"), f"{value:.2f}")
         lines.append(f"| {title} | {plain:,.0f} | {better:,.0f} | {better / plain:.2f} | {respb:,.0f} | {respb / plain:.2f} | {respb / better:.2f} |")
     lines += [
         "",

@@ -18,8 +18,9 @@ class Pages(unittest.TestCase):
         for name in ("docs/benchmarks", "scripts", "bench"):
             shutil.copytree(f"{ROOT}/{name}", f"{self.folder}/{name}")
         os.makedirs(f"{self.folder}/docs/adr", exist_ok=True)
-        for name in ("README.md", "CHANGELOG.md"):
-            shutil.copy(f"{ROOT}/{name}", self.folder)
+        for name in ("README.md", "CHANGELOG.md", "docs/porting.md", "spec/for-maintainers.md"):
+            os.makedirs(os.path.dirname(f"{self.folder}/{name}"), exist_ok=True)
+            shutil.copy(f"{ROOT}/{name}", f"{self.folder}/{name}")
 
     def run_pages(self, what):
         command = [f"{self.folder}/scripts/bench-pages", what, WEFT]

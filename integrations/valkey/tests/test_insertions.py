@@ -2,6 +2,7 @@
 with the source that scripts/valkey-driver has fetched, that all fit it."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -72,6 +73,21 @@ class Insertions(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("src/timeout.c: idle clients: why they end: `freeClient(c);` is not there", done.stderr)
         self.assertEqual(self.read("src/networking.c"), before)
+
+    def test_the_document_has_the_numbers(self):
+        """docs/porting.md says what the insertions and our files cost in lines."""
+        said = insert("--count").stdout
+        counted = dict(re.findall(r"^(respb_\w+\.[ch]): (\d+) lines", said, re.M))
+        added, changed = re.search(r"^all of Valkey's files: (\d+) added, (\d+) changed", said, re.M).groups()
+        files = len(re.findall(r"^src/", said, re.M))
+        with open(os.path.join(HERE, "..", "..", "..", "docs", "porting.md"), encoding="utf-8") as file:
+            rows = re.findall(r"^\| (.*) \| (\d+) \|$", file.read(), re.M)
+        wanted = {"added to Valkey's files": int(added), "changed there": int(changed), "files of Valkey that they are in": files}
+        for label, number in rows:
+            names = re.findall(r"`(respb_\w+\.[ch])`", label)
+            expected = sum(int(counted.pop(name)) for name in names) if names else wanted.pop(label)
+            self.assertEqual(int(number), expected, label)
+        self.assertEqual((counted, wanted), ({}, {}), "not in the table")
 
     @unittest.skipUnless(os.path.isdir(SOURCE), "Valkey's source is not there: `make test-valkey` fetches it")
     def test_all_fit_valkey(self):
