@@ -151,7 +151,8 @@ fn a_command_of_many_keys_is_refused_soon() {
 fn a_key_of_many_triggers_with_long_expressions_is_refused_soon() {
     let (mut bench, admin) = bench();
     bench.text(admin, "CONFIG SET program-time-ms-max 5");
-    let long = r#"{"any":{"in":{"range":[0,90000]},"as":"x","where":{"==":[{"length":{"upper":"${x}"}},-1]}}}"#;
+    let long =
+        r#"{"any":{"in":{"range":[0,90000]},"as":"x","where":{"==":[{"length":{"upper":"${x}"}},-1]}}}"#;
     for at in 0..200 {
         let text = format!(r#"{{"key":"k","stream":{{"if":[{long},"x","y"]}}}}"#);
         store(&mut bench, admin, "TRIGGER", &format!("t{at}"), &text);

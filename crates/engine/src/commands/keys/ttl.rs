@@ -109,7 +109,8 @@ fn set_expiry(
     Ok(())
 }
 
-/// A time argument as milliseconds since 1970. It may lie in the past, and what is before all others counts as the first.
+/// A time argument as milliseconds since 1970. It may lie in the past, and what is
+/// before all others counts as the first.
 fn any_time(args: &Args<'_>, index: usize, unit: Unit, now_ms: u64) -> Result<u64, Error> {
     let value = args.int(index)?;
     let ms = if unit.seconds { value.checked_mul(1000) } else { Some(value) };
