@@ -368,6 +368,20 @@ impl Log {
     pub const fn lacks_room(&self) -> bool {
         !(self.has_spare && self.segment.has_room)
     }
+    /// Whether what is written is still found by its name: what somebody has removed takes every write and keeps none.
+    ///
+    /// # Errors
+    /// `NotFound` where it is not; else when the disk fails.
+    pub fn look_for_itself(&self) -> io::Result<()> {
+        let names = self.disk.names()?;
+        match self.manifest.segments.last() {
+            Some(last) if !names.contains(&last.name) => {
+                let text = format!("{} was removed", self.disk.shown(&last.name));
+                Err(io::Error::new(io::ErrorKind::NotFound, text))
+            }
+            _ => Ok(()),
+        }
+    }
     /// Makes room for this segment and the next one, if they have none. A full disk is no error.
     ///
     /// # Errors

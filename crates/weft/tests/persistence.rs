@@ -556,6 +556,33 @@ fn what_goes_on_behind_a_log_that_is_begun_anew_is_kept() {
     }
 }
 
+/// The same where nobody asks for anything: it is seen within a second, and not only when the next file is made.
+#[test]
+fn a_log_that_somebody_removes_is_begun_anew_by_itself() {
+    for whole in [true, false] {
+        let folder = Folder::new();
+        let options = ["--appendonly", "yes", "--appendfsync", "always"];
+        let server = Server::start(&folder, &options);
+        assert_eq!(server.ask(&["SET", "before", "1"]), "OK");
+        let place = folder.0.join("appendonlydir");
+        if whole {
+            std::fs::remove_dir_all(&place).unwrap();
+        } else {
+            let files = std::fs::read_dir(&place).unwrap().map(|file| file.unwrap().path());
+            files.filter(|file| file.extension().is_some_and(|end| end == "log")).for_each(|file| {
+                std::fs::remove_file(file).unwrap();
+            });
+        }
+        while server.info("aof_rewrites") != "1" {
+            std::thread::yield_now();
+        }
+        assert_eq!(server.ask(&["SET", "behind", "1"]), "OK");
+        server.kill();
+        let server = Server::start(&folder, &options);
+        assert_eq!(server.ask(&["EXISTS", "before", "behind"]), "2", "whole folder: {whole}");
+    }
+}
+
 /// With fewer databases than there were a start says so, wherever one of those is named.
 #[test]
 fn a_log_of_more_databases_says_how_many_it_wants() {

@@ -219,8 +219,9 @@ impl Following {
         log.unsynced_bytes.store(self.log.unsynced_bytes(), Relaxed);
     }
 
-    /// Asks for room where there was none, and says when that changes.
+    /// Asks for room where there was none, and says when that changes. An error where the log is gone.
     pub(super) fn look_at_room(&mut self) -> io::Result<()> {
+        self.log.look_for_itself()?;
         self.log.make_room()?;
         if self.log.lacks_room() == self.is_full {
             return Ok(());
