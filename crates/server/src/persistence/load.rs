@@ -59,7 +59,8 @@ fn problem(problem: Problem) -> io::Error {
 }
 
 impl Found {
-    /// Looks at what is there. The log wins, since it is the later one.
+    /// Looks at what is there. The log wins: it is the later one, unless it was ended by CONFIG SET and a snapshot was
+    /// made behind that.
     pub(super) fn look(places: &Places, wants_log: bool, dbfilename: &str) -> io::Result<Self> {
         let disk = if wants_log { Some(places.lock()?) } else { None };
         if let Some(disk) = &disk {
@@ -138,8 +139,8 @@ pub(super) fn load(
     };
     if let Some((file, at, bytes)) = &summary.torn {
         warning!(
-            "{file} ends in the middle of what was being written: the last {bytes} bytes, from {at} on, were never \
-             confirmed to be safe, and are cut off"
+            "{file} ends in the middle of what was being written: the last {bytes} bytes, from {at} on, are not \
+             whole, nothing stands behind them, and they are cut off"
         );
     }
     for problem in engine.load_catalogue() {
