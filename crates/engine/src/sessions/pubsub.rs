@@ -4,11 +4,10 @@
 //! A channel's subscribers stand in one of many parts, each with a lock; a message is put into its receivers' mailboxes
 //! under that lock, so all receivers see a channel's messages in the same order. Pattern subscribers have one list; it
 //! is read under the channel's lock, which keeps that order for them too. A message is compared with those patterns
-//! that begin like its channel, up to what is special in them.
+//! that begin and end like its channel, before and behind what is special in them.
 
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound::{Included, Unbounded};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_store::KeyHasher;
@@ -54,12 +53,26 @@ impl Part {
     }
 }
 
+/// The lengths of what patterns begin and end with, and the hash of both.
+type Place = (usize, usize, u64);
+
 /// Subscriptions to patterns.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Patterns {
-    list: BTreeMap<Box<[u8]>, Vec<Recipient>>,
-    /// Lengths of their beginnings, and how many have each.
-    lengths: BTreeMap<usize, usize>,
+    hasher: KeyHasher,
+    list: BTreeMap<Arc<[u8]>, Vec<Recipient>>,
+    /// Those with something special.
+    by_ends: HashMap<Place, BTreeSet<Arc<[u8]>>, KeyHasher>,
+    /// These lengths, and how many have each: of the beginning, and with it of the end.
+    lengths: BTreeMap<usize, BTreeMap<usize, usize>>,
+}
+
+impl Default for Patterns {
+    fn default() -> Self {
+        let hasher = KeyHasher::from_entropy();
+        let by_ends = HashMap::with_hasher(hasher.clone());
+        Self { hasher, list: BTreeMap::new(), by_ends, lengths: BTreeMap::new() }
+    }
 }
 
 /// What is special in a pattern.
@@ -70,13 +83,29 @@ fn literal(pattern: &[u8]) -> &[u8] {
     pattern.iter().position(|byte| SPECIAL.contains(byte)).map_or(pattern, |end| &pattern[..end])
 }
 
+/// What every channel begins and ends with that a pattern with something special stands for; nothing of what stands
+/// behind a class or a backslash.
+fn ends(pattern: &[u8]) -> Option<(&[u8], &[u8])> {
+    let first = literal(pattern);
+    let last = pattern.iter().rposition(|byte| SPECIAL.contains(byte))? + 1;
+    let is_plain = !pattern.iter().any(|byte| matches!(byte, b'[' | b'\\'));
+    Some((first, if is_plain { &pattern[last..] } else { b"" }))
+}
+
 impl Patterns {
+    fn place(&self, (first, last): (&[u8], &[u8])) -> Place {
+        (first.len(), last.len(), self.hasher.hash(&[first, last].concat()))
+    }
     fn join(&mut self, pattern: &[u8], who: Recipient) {
         if let Some(subscribers) = self.list.get_mut(pattern) {
             return subscribers.push(who);
         }
-        self.list.insert(pattern.into(), vec![who]);
-        *self.lengths.entry(literal(pattern).len()).or_default() += 1;
+        let name: Arc<[u8]> = pattern.into();
+        self.list.insert(Arc::clone(&name), vec![who]);
+        let Some(ends) = ends(pattern) else { return };
+        let place = self.place(ends);
+        self.by_ends.entry(place).or_default().insert(name);
+        *self.lengths.entry(ends.0.len()).or_default().entry(ends.1.len()).or_default() += 1;
     }
     fn leave(&mut self, pattern: &[u8], client: u64) {
         let Some(subscribers) = self.list.get_mut(pattern) else { return };
@@ -85,12 +114,23 @@ impl Patterns {
             return;
         }
         self.list.remove(pattern);
-        let len = literal(pattern).len();
-        if let Some(count) = self.lengths.get_mut(&len) {
+        let Some(ends) = ends(pattern) else { return };
+        let place = self.place(ends);
+        if let Some(names) = self.by_ends.get_mut(&place) {
+            names.remove(pattern);
+            if names.is_empty() {
+                self.by_ends.remove(&place);
+            }
+        }
+        let Some(lasts) = self.lengths.get_mut(&place.0) else { return };
+        if let Some(count) = lasts.get_mut(&place.1) {
             *count -= 1;
             if *count == 0 {
-                self.lengths.remove(&len);
+                lasts.remove(&place.1);
             }
+        }
+        if lasts.is_empty() {
+            self.lengths.remove(&place.0);
         }
     }
     /// Those that a channel matches.
@@ -100,13 +140,13 @@ impl Patterns {
         if let Some(subscribers) = self.list.get(channel).filter(|_| common == channel.len()) {
             visit(channel, subscribers);
         }
-        for &len in self.lengths.range(..=common).map(|(len, _)| len) {
-            for &special in SPECIAL {
-                let begins = [&channel[..len], &[special]].concat();
-                let range = self.list.range::<[u8], _>((Included(&*begins), Unbounded));
-                for (pattern, subscribers) in range.take_while(|(pattern, _)| pattern.starts_with(&begins)) {
-                    if glob::matches(pattern, channel) {
-                        visit(pattern, subscribers);
+        for (&first, lasts) in self.lengths.range(..=common) {
+            for (&last, _) in lasts.range(..=channel.len() - first) {
+                let ends = (&channel[..first], &channel[channel.len() - last..]);
+                let names = self.by_ends.get(&self.place(ends));
+                for name in names.into_iter().flatten().filter(|name| glob::matches(name, channel)) {
+                    if let Some(subscribers) = self.list.get(name) {
+                        visit(name, subscribers);
                     }
                 }
             }
@@ -327,7 +367,7 @@ mod tests {
     use crate::mailbox::Address;
 
     #[test]
-    fn the_patterns_that_match_are_found_by_their_beginning() {
+    fn the_patterns_that_match_are_found_by_their_ends() {
         let pieces: [&[u8]; 8] = [b"", b"a", b"ab", b"*", b"?", b"[ab]", b"\\*", b"b"];
         let who = Recipient { client: 7, address: Address { worker: 0, channel: 0, connection: 0 } };
         let mut patterns = Patterns::default();
@@ -349,6 +389,6 @@ mod tests {
             assert_eq!(found, expected, "{}", String::from_utf8_lossy(channel));
         }
         all.iter().for_each(|pattern| patterns.leave(pattern, 7));
-        assert!(patterns.list.is_empty() && patterns.lengths.is_empty());
+        assert!(patterns.list.is_empty() && patterns.lengths.is_empty() && patterns.by_ends.is_empty());
     }
 }
