@@ -242,11 +242,12 @@ test-apps: ## what people put on Redis, by its own packages: BullMQ, Celery, RQ,
 	@$(STEP) test-apps tests/apps/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
 
 .PHONY: test-valkey
-test-valkey: ## RESPB inside Valkey: builds it, our scenarios, and Valkey's own tests beside the unpatched (about 15 minutes, the first time)
+test-valkey: ## RESPB inside Valkey: builds it, our scenarios, and Valkey's own tests beside the unpatched and through RESPB (about 25 minutes, the first time)
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@integrations/valkey/build >/dev/null
 	@$(STEP) test-valkey integrations/valkey/tests/run "$$(integrations/valkey/build)" $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
 	@$(STEP) test-valkey-units integrations/valkey/tests/compare "$$(integrations/valkey/build)"
+	@$(STEP) test-valkey-relayed integrations/valkey/tests/relayed "$$(integrations/valkey/build)"
 
 .PHONY: attack-tsan
 attack-tsan: ## the same under ThreadSanitizer (needs a nightly toolchain with rust-src)

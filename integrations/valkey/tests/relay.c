@@ -1,11 +1,11 @@
 /* relay.c: clients that speak RESP3 on one side, a server on the other: `relay MODE PORT`, PORT the server's. Prints its own port.
  *
- * resp         each client has a connection to the server, bytes go as they are: what a relay by itself changes
- * passthrough  each client is a channel of one RESPB connection, its requests go in passthrough frames
+ * resp         each client has a connection to the server that is RESP3 from its start; bytes go as they are
+ * passthrough  each client is channel 1 of a RESPB connection, its requests go in passthrough frames
  * argv         the same, its requests go as ARGV
  *
- * Owns how a RESP3 client becomes a channel and its replies RESP3 again, for Valkey's own tests (`units`). Not for production: it
- * ends with status 1 when the server ends the RESPB connection, and buffers have no limit. */
+ * Owns how a RESP3 client becomes a channel and its replies RESP3 again, for Valkey's own tests (`units`). Not for production:
+ * buffers have no limit. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,31 +22,31 @@
 #define CLIENTS_MAX 1024
 #define READ_BYTES 65536
 #define FRAMES 16
+#define CHANNEL 1
 
 typedef struct buffer {
     char *data;
     size_t len, size;
 } buffer;
 
-/* A client, or the server; `in` is what came from it and is not done with, `out` what it has still to get. */
+/* A client, or its connection to the server; `in` is what came from it and is not done with, `out` what it has still to get. */
 typedef struct peer {
     int fd; /* 0: the place is free */
-    struct peer *other; /* in mode resp */
+    int is_server;
+    int greets; /* the answer to HELLO is still to come: the relay's own */
+    struct peer *other;
     buffer in, out;
-    uint16_t channel;
     int ends; /* is closed when `out` is empty */
     respb_request_decoder decoder;
+    respb_reply_decoder replies;
     respb_writer writer;
     respb_frame frames[FRAMES];
     respb_batch batch;
 } peer;
 
-static peer peers[CLIENTS_MAX]; /* peers[0] is the RESPB connection */
+static peer peers[CLIENTS_MAX];
 static struct pollfd polled[CLIENTS_MAX + 1];
-static peer *by_channel[65536];
-static int server_port;
-static unsigned next_channel = 1;
-static respb_reply_decoder replies;
+static int server_port, is_respb, passthrough;
 
 static void fail(const char *format, ...) {
     va_list list;
@@ -79,7 +79,7 @@ static void drop(buffer *b, size_t len) {
 
 static peer *add(int fd) {
     int one = 1, i;
-    for (i = 1; i < CLIENTS_MAX && peers[i].fd; i++) {
+    for (i = 0; i < CLIENTS_MAX && peers[i].fd; i++) {
     }
     if (i == CLIENTS_MAX) fail("more than %d connections", CLIENTS_MAX);
     fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -99,53 +99,58 @@ static void free_peer(peer *p) {
     if (!p->fd) return;
     close(p->fd);
     free(p->in.data), free(p->out.data), free(p->batch.values);
-    if (p->channel && by_channel[p->channel] == p) by_channel[p->channel] = NULL;
     memset(p, 0, sizeof *p);
 }
 
-/* The connection of a peer has ended, or must. */
+/* The connection of a peer has ended, or must: that of the other ends when it has got what it is owed. */
 static void gone(peer *p) {
-    if (p == &peers[0]) fail("the server has ended the RESPB connection");
     if (p->other) {
         p->other->other = NULL;
         p->other->ends = 1;
-    } else if (p->channel && by_channel[p->channel] == p) {
-        size_t len = respb_encode_close(p->channel, 0, "", 0, NULL, 0);
-        respb_encode_close(p->channel, 0, "", 0, room(&peers[0].out, len), len);
-        peers[0].out.len += len;
     }
     free_peer(p);
 }
 
-static void accept_client(int listener, int is_respb) {
-    int fd = accept(listener, NULL, NULL);
-    peer *p;
-    if (fd < 0) return;
-    p = add(fd);
-    if (!is_respb) {
-        p->other = add(to_server());
-        p->other->other = p;
-        return;
-    }
-    if (next_channel > UINT16_MAX) fail("more than 65,535 clients");
-    p->channel = (uint16_t)next_channel++;
-    by_channel[p->channel] = p;
-    respb_request_decoder_init(&p->decoder, sizeof p->decoder, RESPB_PROTOCOL_RESP3, NULL);
-    respb_writer_init(&p->writer, sizeof p->writer, RESPB_PROTOCOL_RESP3, NULL, 0);
+static void has_batch(peer *p) {
     p->batch.frames = p->frames, p->batch.frames_capacity = FRAMES;
     p->batch.values_capacity = 64;
     p->batch.values = malloc(64 * sizeof(respb_value));
 }
 
+static void accept_client(int listener) {
+    int fd = accept(listener, NULL, NULL);
+    respb_limits limits;
+    peer *client, *server;
+    if (fd < 0) return;
+    client = add(fd);
+    server = add(to_server());
+    client->other = server;
+    server->other = client;
+    server->is_server = 1;
+    respb_limits_default(&limits);
+    limits.argument_bytes_max = limits.frame_bytes_max = UINT32_MAX;
+    respb_reply_decoder_init(&server->replies, sizeof server->replies, is_respb ? RESPB_PROTOCOL_RESPB : RESPB_PROTOCOL_RESP3, &limits);
+    has_batch(server);
+    if (!is_respb) {
+        append(&server->out, "HELLO 3\r\n", 9);
+        server->greets = 1;
+        server->batch.frames_capacity = 1;
+        return;
+    }
+    respb_request_decoder_init(&client->decoder, sizeof client->decoder, RESPB_PROTOCOL_RESP3, NULL);
+    respb_writer_init(&client->writer, sizeof client->writer, RESPB_PROTOCOL_RESP3, NULL, 0);
+    has_batch(client);
+}
+
 /* One request of a client, to the server. */
-static void forward(peer *p, const respb_frame *frame, int passthrough) {
+static void forward(peer *p, const respb_frame *frame) {
     respb_value *values = p->batch.values + frame->first;
-    buffer *out = &peers[0].out;
+    buffer *out = &p->other->out;
     size_t len, i, at = 0, bytes = 1;
     char *text;
     if (!frame->count) return;
     if (passthrough && frame->data[0] == '*') {
-        unsigned char head[8] = {0xFF, 0xFF, (unsigned char)(p->channel >> 8), (unsigned char)p->channel, (unsigned char)(frame->len >> 24),
+        unsigned char head[8] = {0xFF, 0xFF, 0, CHANNEL, (unsigned char)(frame->len >> 24),
                                  (unsigned char)(frame->len >> 16), (unsigned char)(frame->len >> 8), (unsigned char)frame->len};
         append(out, head, 8);
         append(out, frame->data, frame->len);
@@ -159,8 +164,8 @@ static void forward(peer *p, const respb_frame *frame, int passthrough) {
         values[i] = respb_bytes(text + at, len);
         at += len;
     }
-    len = respb_encode_request(RESPB_FORM_ARGV, p->channel, NULL, values, frame->count, NULL, 0);
-    respb_encode_request(RESPB_FORM_ARGV, p->channel, NULL, values, frame->count, room(out, len), len);
+    len = respb_encode_request(RESPB_FORM_ARGV, CHANNEL, NULL, values, frame->count, NULL, 0);
+    respb_encode_request(RESPB_FORM_ARGV, CHANNEL, NULL, values, frame->count, room(out, len), len);
     out->len += len;
     free(text);
 }
@@ -171,13 +176,13 @@ static void more_values(respb_batch *batch) {
     if (!batch->values) fail("no memory");
 }
 
-static void requests(peer *p, int passthrough) {
+static void requests(peer *p) {
     size_t used = 0, i;
     for (;;) {
         respb_status status = respb_decode_requests(&p->decoder, p->in.data + used, p->in.len - used, &p->batch);
         if (status == RESPB_EINVAL) fail("the decoder refuses its arguments");
         used += p->batch.consumed;
-        for (i = 0; i < p->batch.frames_len; i++) forward(p, &p->batch.frames[i], passthrough);
+        for (i = 0; i < p->batch.frames_len; i++) forward(p, &p->batch.frames[i]);
         if (status == RESPB_INVALID) {
             const char *text = respb_error_text(p->batch.error);
             append(&p->out, "-ERR ", 5), append(&p->out, text, strlen(text)), append(&p->out, "\r\n", 2);
@@ -191,39 +196,66 @@ static void requests(peer *p, int passthrough) {
     drop(&p->in, used);
 }
 
-static void answer(const respb_frame *frame, const respb_value *values) {
-    peer *p = by_channel[frame->channel];
-    if (frame->kind == RESPB_FRAME_GOAWAY) fail("GOAWAY %u %.*s", frame->number, (int)values->len, values->value.data);
-    if (frame->kind == RESPB_FRAME_CLOSE) {
-        /* The server's: what was answered is sent, then the client's connection ends; ours answers it. */
-        if (p) p->ends = 1;
-        return;
-    }
-    if (!p || (frame->kind != RESPB_FRAME_REPLY && frame->kind != RESPB_FRAME_PUSH)) return;
+static void values_out(peer *client, const respb_value *values, size_t count) {
     for (;;) {
-        size_t len = p->out.len;
-        respb_writer_buffer(&p->writer, p->out.data, p->out.size, len);
-        if (respb_write_values(&p->writer, values, frame->count) != RESPB_FULL) break;
-        respb_writer_truncate(&p->writer, len);
-        room(&p->out, p->out.size + 1024);
+        size_t len = client->out.len;
+        respb_writer_buffer(&client->writer, client->out.data, client->out.size, len);
+        if (respb_write_values(&client->writer, values, count) != RESPB_FULL) break;
+        respb_writer_truncate(&client->writer, len);
+        room(&client->out, client->out.size + 1024);
     }
-    p->out.len = respb_writer_len(&p->writer);
+    client->out.len = respb_writer_len(&client->writer);
+}
+
+/* What SUBSCRIBE and its relatives are answered: an array of [word, channel, count]. */
+static int confirms(const respb_value *values, uint32_t count) {
+    return count >= 5 && values[0].kind == RESPB_ARRAY && values[1].kind == RESPB_ARRAY && values[1].value.integer == 3 &&
+           count == 1 + 4 * (uint64_t)values[0].value.integer && values[2].kind == RESPB_BYTES && values[2].len >= 9 &&
+           memcmp(values[2].value.data + values[2].len - 9, "subscribe", 9) == 0;
+}
+
+static void answer(peer *client, const respb_frame *frame, respb_value *values) {
+    uint32_t i;
+    if (frame->kind == RESPB_FRAME_CLOSE || frame->kind == RESPB_FRAME_GOAWAY) {
+        client->ends = 1;
+    } else if (frame->kind == RESPB_FRAME_REPLY && confirms(values, frame->count)) {
+        /* In RESP3 each is a push. */
+        for (i = 1; i < frame->count; i += 4) {
+            values[i].kind = RESPB_PUSH;
+            values_out(client, values + i, 4);
+        }
+    } else if (frame->kind == RESPB_FRAME_REPLY || frame->kind == RESPB_FRAME_PUSH) {
+        values_out(client, values, frame->count);
+    }
 }
 
 static void responses(peer *server) {
     size_t used = 0, i;
     for (;;) {
-        respb_status status = respb_decode_replies(&replies, server->in.data + used, server->in.len - used, &server->batch);
+        respb_status status = respb_decode_replies(&server->replies, server->in.data + used, server->in.len - used, &server->batch);
         if (status < 0) fail("no RESPB: %s", respb_error_text(server->batch.error));
         used += server->batch.consumed;
-        for (i = 0; i < server->batch.frames_len; i++) answer(&server->batch.frames[i], server->batch.values + server->batch.frames[i].first);
+        for (i = 0; i < server->batch.frames_len; i++)
+            answer(server->other, &server->batch.frames[i], server->batch.values + server->batch.frames[i].first);
         if (status != RESPB_FULL) break;
         if (!server->batch.frames_len) more_values(&server->batch);
     }
     drop(&server->in, used);
 }
 
-static void readable(peer *p, int passthrough) {
+/* Drops the first answer, which is that to HELLO. */
+static void greeted(peer *server) {
+    respb_status status;
+    while ((status = respb_decode_replies(&server->replies, server->in.data, server->in.len, &server->batch)) == RESPB_FULL &&
+           !server->batch.frames_len)
+        more_values(&server->batch);
+    if (status < 0) fail("no RESP3");
+    if (!server->batch.frames_len) return;
+    drop(&server->in, server->batch.consumed);
+    server->greets = 0;
+}
+
+static void readable(peer *p) {
     ssize_t n = read(p->fd, room(&p->in, READ_BYTES), READ_BYTES);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
@@ -231,13 +263,15 @@ static void readable(peer *p, int passthrough) {
         return;
     }
     p->in.len += (size_t)n;
-    if (p == &peers[0]) {
-        responses(p);
-    } else if (p->channel) {
-        requests(p, passthrough);
-    } else {
-        if (p->other) append(&p->other->out, p->in.data, p->in.len);
+    if (p->greets) greeted(p);
+    if (p->greets) return;
+    if (!is_respb) {
+        append(&p->other->out, p->in.data, p->in.len);
         p->in.len = 0;
+    } else if (p->is_server) {
+        responses(p);
+    } else {
+        requests(p);
     }
 }
 
@@ -250,7 +284,7 @@ static void writable(peer *p) {
 int main(int argc, char **argv) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t at_len = sizeof at;
-    int listener = socket(AF_INET, SOCK_STREAM, 0), is_respb, passthrough, i;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), i;
     if (argc != 3) fail("usage: relay resp|passthrough|argv PORT");
     is_respb = strcmp(argv[1], "resp") != 0;
     passthrough = strcmp(argv[1], "passthrough") == 0;
@@ -258,17 +292,6 @@ int main(int argc, char **argv) {
     server_port = atoi(argv[2]);
     if (bind(listener, (struct sockaddr *)&at, sizeof at) || listen(listener, 128)) fail("%s", strerror(errno));
     getsockname(listener, (struct sockaddr *)&at, &at_len);
-    if (is_respb) {
-        respb_limits limits;
-        peers[0].fd = to_server();
-        fcntl(peers[0].fd, F_SETFL, O_NONBLOCK);
-        respb_limits_default(&limits);
-        limits.argument_bytes_max = limits.frame_bytes_max = UINT32_MAX;
-        respb_reply_decoder_init(&replies, sizeof replies, RESPB_PROTOCOL_RESPB, &limits);
-        peers[0].batch.frames = peers[0].frames, peers[0].batch.frames_capacity = FRAMES;
-        peers[0].batch.values_capacity = 64;
-        peers[0].batch.values = malloc(64 * sizeof(respb_value));
-    }
     printf("%d\n", ntohs(at.sin_port));
     fflush(stdout);
     for (;;) {
@@ -282,9 +305,9 @@ int main(int argc, char **argv) {
         for (i = 0; i < CLIENTS_MAX; i++) {
             /* A place may be of another by now: then the call says so, or there is nothing to read. */
             if (polled[i].fd == -1 || polled[i].fd != peers[i].fd) continue;
-            if (polled[i].revents & (POLLIN | POLLHUP | POLLERR) && !peers[i].ends) readable(&peers[i], passthrough);
+            if (polled[i].revents & (POLLIN | POLLHUP | POLLERR) && !peers[i].ends && peers[i].other) readable(&peers[i]);
             if (peers[i].fd == polled[i].fd && polled[i].revents & (POLLOUT | POLLHUP | POLLERR)) writable(&peers[i]);
         }
-        if (polled[CLIENTS_MAX].revents) accept_client(listener, is_respb);
+        if (polled[CLIENTS_MAX].revents) accept_client(listener);
     }
 }
