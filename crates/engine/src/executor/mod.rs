@@ -197,6 +197,7 @@ impl<'e> Executor<'e> {
                 }
             }
         }
+        self.core.local.programs.free();
         self.core.charge_batch(started);
         self.core.wake_for_held();
     }
@@ -226,6 +227,7 @@ impl<'e> Executor<'e> {
             }
             ran => ran,
         };
+        self.core.local.programs.free();
         self.core.hold(output, from);
         self.core.wake_for_held();
         let paused = matches!(ran, Ran::Paused(_)); // One may have begun meanwhile.

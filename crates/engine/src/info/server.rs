@@ -123,7 +123,7 @@ pub(super) fn clients(engine: &Engine, report: &mut Report, now_ms: u64) {
 /// What INFO and MEMORY tell of memory, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemoryFigures {
-    /// Entries, values and tables: what `maxmemory` limits.
+    /// Entries, values, tables and stored programs: what `maxmemory` limits.
     pub used_bytes: usize,
     /// The most that was ever used.
     pub peak_bytes: usize,
@@ -143,7 +143,8 @@ impl MemoryFigures {
     /// As they are now.
     #[must_use]
     pub fn now(engine: &Engine) -> Self {
-        let used_bytes = engine.keyspace.used_bytes();
+        let program_bytes = engine.programs.bytes();
+        let used_bytes = engine.keyspace.used_bytes() + program_bytes;
         let table_bytes = engine.keyspace.table_resident_bytes();
         let mut buffer_bytes = 0;
         engine.clients.each(|info| {
@@ -157,7 +158,7 @@ impl MemoryFigures {
             used_bytes,
             peak_bytes: engine.stats.used_peak_bytes.load(Relaxed).max(used_bytes),
             table_bytes,
-            overhead_bytes: table_bytes.min(used_bytes),
+            overhead_bytes: (table_bytes + program_bytes).min(used_bytes),
             active_bytes: engine.keyspace.page_stats().resident_bytes() + table_bytes,
             resident_bytes: Memory::now().resident_bytes,
             buffer_bytes: buffer_bytes as usize,

@@ -69,8 +69,10 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
         (programs.len(), PROGRAMS_MAX),
     )?;
     let stored = Stored::of((version, &context.session.user.name), text, read?);
+    programs.check_room(name, &stored, context.engine.settings.maxmemory_bytes.load(Relaxed))?;
     context.set_entry(Section::Programs, name, Some(&stored.entry()))?;
-    programs.put([(name.into(), Some(stored))]);
+    let gone = programs.put([(name.into(), Some(stored))]);
+    context.local.programs.free_later(gone);
     sink.int(version as i64);
     Ok(())
 }
@@ -112,9 +114,12 @@ fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 
 fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     args.rest(2).try_for_each(|name| may_change(context, name))?;
-    named::del(context, args, sink, Section::Programs, |engine, names| {
-        engine.programs.put(names.into_iter().map(|name| (name, None)));
-    })
+    let mut gone = Vec::new();
+    let outcome = named::del(context, args, sink, Section::Programs, |engine, names| {
+        gone = engine.programs.put(names.into_iter().map(|name| (name, None)));
+    });
+    context.local.programs.free_later(gone);
+    outcome
 }
 
 fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {

@@ -175,6 +175,10 @@ fn changed(steps: &[Step]) -> HashSet<usize> {
 }
 
 impl Found {
+    /// How many steps there are to it.
+    pub(super) fn depth(&self) -> usize {
+        self.path.len()
+    }
     fn what<'p>(&self, steps: &'p [Step]) -> Option<&'p What> {
         let (&last, path) = self.path.split_last()?;
         let mut block = steps;

@@ -1,5 +1,5 @@
 //! Owns: programs: conditional, computed, looping changes as JSON, all or nothing. Does not own: the commands that
-//! store and run them (`crate::commands`), locks, taking back (`crate::inner`).
+//! store and run them (`crate::logic`), locks, taking back (`crate::inner`).
 //!
 //! | module | owns |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | `short` | GET, SET and INCR in a shorter form than their handlers have |
 //! | `run`, `effects` | running it; what it would change |
 //! | `prepared` | the program of a request, between its locks and its run |
-//! | [`stored`] | programs by name, what has come of them |
+//! | [`stored`], `weight` | programs by name, what has come of them; the memory that they take |
 
 mod arithmetic;
 pub mod budget;
@@ -38,6 +38,7 @@ pub mod steps;
 pub mod stored;
 pub(crate) mod text;
 pub mod value;
+mod weight;
 
 pub use parse::Problem;
 pub use steps::Program;

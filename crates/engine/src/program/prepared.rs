@@ -140,12 +140,29 @@ pub(crate) struct Prepared {
     read: Option<Read>,
     /// Memory for the values of the next one, empty.
     room: Vec<Value>,
+    /// Those that are stored no more, to be freed when nothing is locked.
+    gone: Vec<Arc<Stored>>,
 }
 
 /// Values for which memory is kept.
 const ROOM_MAX: usize = 64;
 
 impl Prepared {
+    /// These are to be freed when nothing is locked.
+    pub(crate) fn free_later(&mut self, mut gone: Vec<Arc<Stored>>) {
+        self.gone.append(&mut gone);
+    }
+    /// Nothing is locked.
+    #[inline]
+    pub(crate) fn free(&mut self) {
+        if !self.gone.is_empty() {
+            self.free_all();
+        }
+    }
+    #[cold]
+    fn free_all(&mut self) {
+        self.gone = Vec::new();
+    }
     /// The program that an argument says.
     pub(crate) fn find(&mut self, programs: &Programs, by: By, named: &[u8]) -> Result<Which, Error> {
         let version = programs.version();

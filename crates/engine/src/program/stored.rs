@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use weft_store::Section;
@@ -23,7 +23,7 @@ use super::steps::Program;
 use super::value::Value;
 use crate::catalogue::{DELETED, Named};
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, ErrorCode};
 use crate::histogram::{Counts, Histogram, bucket_of};
 use crate::inner::Inner;
 
@@ -34,6 +34,12 @@ pub const NAME_BYTES_MAX: usize = 128;
 /// Texts of EVAL that are kept in the form that they run in, and their bytes.
 const EVALS_MAX: usize = 256;
 const EVAL_BYTES_MAX: usize = 16 << 10;
+/// Bytes of those in the form that they run in.
+const EVALS_BYTES_MAX: usize = 16 << 20;
+/// Bytes of all that are stored, in the form that they run in, with their texts.
+const PROGRAMS_BYTES_MAX: usize = 256 << 20;
+/// The part of `maxmemory` that they may take.
+const PROGRAMS_PART: usize = 4;
 
 /// A stored program.
 #[derive(Debug)]
@@ -48,6 +54,8 @@ pub struct Stored {
     pub program: Program,
     /// What has come of it.
     pub figures: Figures,
+    /// Bytes of memory that it takes.
+    bytes: usize,
 }
 
 /// What has come of a program's runs.
@@ -82,7 +90,16 @@ impl Figures {
 #[derive(Debug, Default)]
 pub struct Programs {
     stored: Named<Stored>,
-    evals: Mutex<HashMap<Box<[u8]>, Arc<Program>>>,
+    /// Bytes of memory that they take.
+    bytes: AtomicUsize,
+    evals: Mutex<Evals>,
+}
+
+/// Programs that came as texts, and bytes of memory that they take.
+#[derive(Debug, Default)]
+struct Evals {
+    by_text: HashMap<Box<[u8]>, Arc<Program>>,
+    bytes: usize,
 }
 
 impl Deref for Programs {
@@ -94,18 +111,52 @@ impl Deref for Programs {
 }
 
 impl Programs {
+    /// Puts several in the place of what has their names, or takes that away. Gives what went, which takes its time to
+    /// be freed.
+    pub(crate) fn put(
+        &self,
+        programs: impl IntoIterator<Item = (Box<[u8]>, Option<Stored>)>,
+    ) -> Vec<Arc<Stored>> {
+        let mut gone = Vec::new();
+        for (went, came) in self.stored.put(programs) {
+            self.bytes.fetch_add(came.map_or(0, |came| came.bytes), Relaxed);
+            self.bytes.fetch_sub(went.as_ref().map_or(0, |went| went.bytes), Relaxed);
+            gone.extend(went);
+        }
+        gone
+    }
+    /// Bytes of memory that they take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+    /// Whether there is room for one in the place of what has its name. `limit`: `maxmemory`, 0 for none.
+    pub(crate) fn check_room(&self, name: &[u8], new: &Stored, limit: usize) -> Result<(), Error> {
+        let max = if limit == 0 { PROGRAMS_BYTES_MAX } else { PROGRAMS_BYTES_MAX.min(limit / PROGRAMS_PART) };
+        let replaced = self.get(name).map_or(0, |stored| stored.bytes);
+        if self.bytes() - replaced + new.bytes <= max {
+            return Ok(());
+        }
+        let text = format!(
+            "programs may take {max} bytes together in the form that they run in, this one takes {}: delete some first",
+            new.bytes
+        );
+        Err(Error::new(ErrorCode::Limit, text))
+    }
     /// The program of a text, read once while it is used.
     pub(crate) fn of_text(&self, text: &[u8]) -> Result<Arc<Program>, Problem> {
-        if let Some(program) = self.evals.lock().get(text) {
+        if let Some(program) = self.evals.lock().by_text.get(text) {
             return Ok(Arc::clone(program));
         }
         let program = Arc::new(Program::parse(text)?);
         if text.len() <= EVAL_BYTES_MAX {
+            let bytes = program.weight() + text.len();
             let mut evals = self.evals.lock();
-            if evals.len() == EVALS_MAX {
-                evals.clear();
+            if evals.by_text.len() == EVALS_MAX || evals.bytes + bytes > EVALS_BYTES_MAX {
+                *evals = Evals::default();
             }
-            evals.insert(text.into(), Arc::clone(&program));
+            evals.bytes += bytes;
+            evals.by_text.insert(text.into(), Arc::clone(&program));
         }
         Ok(program)
     }
@@ -130,7 +181,9 @@ impl Stored {
     }
     /// The same of a text that was read.
     pub(crate) fn of((version, owner): (u64, &str), text: &[u8], program: Program) -> Self {
-        Self { version, owner: owner.into(), text: text.into(), program, figures: Figures::default() }
+        // The text stands here and in the catalogue.
+        let bytes = size_of::<Self>() + size_of::<Histogram>() + program.weight() + 2 * text.len();
+        Self { version, owner: owner.into(), text: text.into(), program, figures: Figures::default(), bytes }
     }
     /// As it stands in the catalogue.
     #[must_use]

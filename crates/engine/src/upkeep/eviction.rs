@@ -48,11 +48,16 @@ pub struct Room {
 }
 
 impl Engine {
-    /// What keys and values may take, if there is a limit. One that holds no key at all is below 0, and refuses the
-    /// first write too.
+    /// What keys and values may take, if there is a limit: of `maxmemory` what stored programs leave. One that holds no
+    /// key at all is below 0, and refuses the first write too.
     fn limit_bytes(&self) -> Option<isize> {
         let limit = self.settings.maxmemory_bytes.load(Relaxed);
-        (limit != 0).then_some(if limit < SMALLEST_BYTES { -1 } else { limit as isize })
+        if limit == 0 {
+            return None;
+        }
+        // There may be more of them where it was lowered.
+        let programs = self.programs.bytes().min(limit / 2);
+        Some(if limit < SMALLEST_BYTES { -1 } else { (limit - programs) as isize })
     }
     /// Whether used memory, as it is counted now, is below `maxmemory`, if there is one.
     pub(crate) fn has_room(&self) -> bool {

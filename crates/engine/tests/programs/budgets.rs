@@ -298,3 +298,56 @@ fn matching_names_counts_and_takes_no_product_of_lengths() {
         assert!(took < 2_000.0, "{steps}: {took:.0} ms of this thread");
     }
 }
+
+#[test]
+fn stored_programs_count_in_the_form_that_they_run_in() {
+    let (mut bench, client) = bench();
+    let used = |bench: &mut Bench, field: &str| {
+        let info = bench.text(client, "INFO memory");
+        let value = info
+            .split_whitespace()
+            .find_map(|line| line.strip_prefix(&format!("{field}:")).map(str::to_owned));
+        value.and_then(|value| value.parse::<usize>().ok()).expect("a number")
+    };
+    let text = format!(r#"{{"steps":[{}]}}"#, vec![r#"["SET","k1",1]"#; 60_000].join(","));
+    let before = used(&mut bench, "used_memory");
+    let mut stored = 0;
+    let refused = loop {
+        let reply = words(&mut bench, client, &["PROGRAM", "SET", &format!("p{stored}"), &text]);
+        if reply != "1" {
+            break reply;
+        }
+        stored += 1;
+    };
+    assert!(
+        refused.contains("programs may take 268435456 bytes together")
+            && refused.contains("delete some first"),
+        "{refused}"
+    );
+    let (each, limit) = ((used(&mut bench, "used_memory") - before) / stored, 256 << 20);
+    println!("{stored} of {each} bytes, their text having {}", text.len());
+    assert!(
+        each > 10 * text.len() && each * stored <= limit && each * (stored + 1) > limit,
+        "{stored} of {each}"
+    );
+    assert!(used(&mut bench, "used_memory_overhead") >= each * stored);
+    // One may be replaced, and what is gone counts no more.
+    assert_eq!(words(&mut bench, client, &["PROGRAM", "SET", "p0", &text]), "2");
+    for at in 0..stored {
+        assert_eq!(words(&mut bench, client, &["PROGRAM", "DEL", &format!("p{at}")]), "1");
+    }
+    assert_eq!(used(&mut bench, "used_memory"), before);
+    // They are a part of what may be used, and no large one.
+    bench.text(client, "CONFIG SET maxmemory-policy noeviction");
+    bench.text(client, &format!("CONFIG SET maxmemory {}", 3 * each));
+    let refused = words(&mut bench, client, &["PROGRAM", "SET", "p", &text]);
+    assert!(refused.contains("programs may take ") && refused.contains("delete some first"), "{refused}");
+    bench.text(client, &format!("CONFIG SET maxmemory {}", 5 * each));
+    assert!(!words(&mut bench, client, &["PROGRAM", "SET", "p", &text]).starts_with('-'));
+    let value = "v".repeat(1 << 20);
+    let all = (0..10 * each / value.len())
+        .take_while(|at| words(&mut bench, client, &["SET", &format!("k{at}"), &value]) == "OK")
+        .count();
+    let most = 5 * each / value.len();
+    assert!(all < most * 17 / 20 && all > most / 2, "{all} of {most}");
+}
