@@ -58,6 +58,8 @@ pub struct Local {
     pub(crate) time_us: u64,
     /// When the time of the operation that runs is over, and of all that it fires, where anything may be fired.
     pub(crate) ends: Option<Instant>,
+    /// How long what requests have fired has taken, in nanoseconds, since somebody looked.
+    pub(crate) fired_ns: u64,
     /// When the present command began, if it is timed.
     pub(crate) began: Option<Instant>,
     /// How an operation leaves its stack when it takes long, if it runs on one of its own.
@@ -93,6 +95,7 @@ impl Local {
             programs: Prepared::default(),
             time_us: 0,
             ends: None,
+            fired_ns: 0,
             began: None,
             door: None,
             forwards: Forwards::default(),

@@ -365,7 +365,7 @@ impl Core<'_> {
         let until_ms = if lent.session.must_queue() && !self.joins(request.what, &args, lent.session) {
             0
         } else if matches!(tier, Tier::Batch(_))
-            && self.waits_for_turn(request.what)
+            && self.waits_for_turn(request.what, &args)
             && !lent.session.in_multi()
         {
             turn = true;
@@ -530,8 +530,11 @@ impl Core<'_> {
             if matches!(handler.scope, Scope::Exec) && !failed { begun.errors() } else { sink.errors() };
         self.end_command((id, args), session, &begun, (errors, sink.len()));
         if matches!(handler.scope, Scope::Brief(_)) {
+            // What a program fires is of its time.
+            self.local.fired_ns = 0;
             self.take_of_turn(self.charged_ns.saturating_sub(charged_ns));
         }
+        self.take_fired_of_turn();
         let info = &session.info;
         info.active_ms.store(self.now_ms, Relaxed);
         info.last_command.store(id.0, Relaxed);

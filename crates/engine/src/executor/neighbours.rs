@@ -207,6 +207,9 @@ impl<'e> Core<'e> {
             false => Ahead::default(),
         };
         if terms.triggered && plan.writes && self.local.triggers.last().has(args.bytes(1)) {
+            if self.is_turn_over() {
+                return 0;
+            }
             return usize::from(self.fires(batch, (id, plan), &args, lent));
         }
         let keyspace = &self.engine.keyspace;
@@ -439,6 +442,7 @@ impl<'e> Core<'e> {
         let (failed, reply_bytes) = (sink.errors() > 0, sink.len().saturating_sub(len));
         // What it has fired or has run may have stored more than it brought.
         self.eviction.forget();
+        self.take_fired_of_turn();
         if let Some(timed) = timed {
             self.took((id, args), lent.session, timed);
         }

@@ -1,11 +1,16 @@
-//! Owns: the turns of programs that take long: so that whoever has come meanwhile waits for one of them and not for
+//! Owns: the turns of programs that take long, and of writes that fire such: so that whoever has come meanwhile waits for one of them and not for
 //! all. Does not own: those that wait (whoever drives the executor holds them, and gives them their turn).
 
-use super::{Core, Executor};
-use crate::handler::{Handler, Scope};
-use crate::requests::What;
+use weft_protocol::table::flag;
 
-/// What the programs of one turn may take before those behind them wait for the next, in nanoseconds: others are looked
+use super::{Core, Executor, Postponed};
+use crate::args::Args;
+use crate::handler::{Handler, Scope};
+use crate::keys;
+use crate::requests::What;
+use crate::special;
+
+/// What the programs of one turn, and what writes fire, may take before those behind them wait for the next, in nanoseconds: others are looked
 /// at in between.
 const TURN_NS: u64 = 1_000_000;
 /// A program that takes less is as any other command, and counts for nothing.
@@ -19,26 +24,49 @@ impl Executor<'_> {
     /// Whether the programs of the present turn have taken what there is.
     #[must_use]
     pub fn is_turn_over(&self) -> bool {
-        self.core.turn_ns.is_some_and(|taken_ns| taken_ns >= TURN_NS)
+        self.core.is_turn_over()
     }
-    /// Whether a request is a program that may take long, and the present turn is over.
+    /// Whether a request is a program that may take long, or may fire one, and the present turn is over.
     #[must_use]
-    pub fn waits_for_turn(&self, what: What) -> bool {
-        self.core.waits_for_turn(what)
+    pub fn waits_for_turn(&mut self, postponed: &Postponed) -> bool {
+        self.core.waits_for_turn(postponed.what, &postponed.args.args())
     }
 }
 
 impl Core<'_> {
-    /// Whether a request is a program that may take long, and the present turn is over. Those that are quick run among
-    /// their neighbours, and are not asked about.
     #[inline]
-    pub(super) fn waits_for_turn(&self, what: What) -> bool {
+    pub(super) fn is_turn_over(&self) -> bool {
+        self.turn_ns.is_some_and(|taken_ns| taken_ns >= TURN_NS)
+    }
+    /// Whether a request is a program that may take long, or a write that may fire triggers, and the present turn is
+    /// over. What is quick runs among its neighbours, and is not asked about.
+    #[inline]
+    pub(super) fn waits_for_turn(&mut self, what: What, args: &Args<'_>) -> bool {
+        self.is_turn_over() && self.may_take_long_turn(what, args)
+    }
+    #[cold]
+    fn may_take_long_turn(&mut self, what: What, args: &Args<'_>) -> bool {
         let What::Command(id) = what else { return false };
         let is_program = |handler: Handler| matches!(handler.scope, Scope::Brief(_));
-        self.turn_ns.is_some_and(|taken_ns| taken_ns >= TURN_NS)
-            && self.engine.handler(id).is_some_and(is_program)
+        if self.engine.handler(id).is_some_and(is_program) {
+            return true;
+        }
+        if !self.engine.special.has(special::TRIGGERS) || args.spec.flags & flag::WRITE == 0 {
+            return false;
+        }
+        let (index, mut fires) = (self.local.triggers.index(self.engine), false);
+        keys::each(args, |at| fires |= index.has(args.bytes(at)));
+        fires
     }
-    /// A program has run for so long.
+    /// What requests have fired has taken so long.
+    #[inline]
+    pub(super) fn take_fired_of_turn(&mut self) {
+        let fired_ns = std::mem::take(&mut self.local.fired_ns);
+        if fired_ns > 0 {
+            self.take_of_turn(fired_ns);
+        }
+    }
+    /// A program has run for so long, or what a write has fired.
     pub(super) fn take_of_turn(&mut self, took_ns: u64) {
         if let Some(taken_ns) = &mut self.turn_ns {
             *taken_ns += if took_ns < LONG_NS { 0 } else { took_ns };

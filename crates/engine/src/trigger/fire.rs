@@ -58,40 +58,51 @@ pub(crate) fn needs(
     let index = local.triggers.index(engine);
     let (mut shards, mut fires, mut world) = (Vec::new(), false, false);
     // To ask one takes as long as its program may; behind that time no further one is asked.
-    let mut ends = None;
+    let mut began = None;
     keys::each(args, |at| {
         let key = args.bytes(at);
         if world {
             return;
         }
         for trigger in index.find(db, key, u8::MAX) {
-            if fires && !open {
-                let now = Instant::now();
-                world |= *ends.get_or_insert(now + time_of_one(engine)) <= now;
-                if world {
-                    return;
-                }
-            }
             fires = true;
+            world |= began.is_some_and(|began: Instant| began.elapsed() > DEFAULT_TIME);
             if world {
                 break;
             }
-            match trigger.needs(engine, (db, key, args), open) {
+            match trigger.needs(engine, (db, key, args), open, &mut began) {
                 Needs::World => world = true,
                 Needs::Shards(more) => shards.extend(more),
             }
         }
     });
+    if let Some(began) = began {
+        local.fired_ns += nanos(began.elapsed());
+    }
     fires.then_some(if world { Needs::World } else { Needs::Shards(shards) })
 }
 
-/// The time that one program may have.
-fn time_of_one(engine: &Engine) -> Duration {
-    Duration::from_millis(Limits::of(&engine.settings).time_ms)
+/// What a command fires has this time, or that of the program among them that says more.
+const DEFAULT_TIME: Duration = Duration::from_millis(Limits::DEFAULT.time_ms);
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What is allowed where nothing is said.
+fn default_limits(engine: &Engine) -> Limits {
+    Limits::DEFAULT.within(Limits::of(&engine.settings))
 }
 
 impl Trigger {
-    fn needs(&self, engine: &Engine, (db, key, args): (u8, &[u8], &Args<'_>), open: bool) -> Needs {
+    /// What it needs; `began` is said where that follows from an expression, which may take long.
+    fn needs(
+        &self,
+        engine: &Engine,
+        (db, key, args): (u8, &[u8], &Args<'_>),
+        open: bool,
+        began: &mut Option<Instant>,
+    ) -> Needs {
         let nothing = Needs::Shards(Vec::new());
         let known = |read: u8| {
             let event = Event { kind: kind::SET, db, key: key.into() };
@@ -103,6 +114,9 @@ impl Trigger {
                 Some(stored) if matches!(stored.program.keys, Keys::World(..)) => Needs::World,
                 Some(stored) if !open => {
                     let program = &stored.program;
+                    if program.event != 0 {
+                        began.get_or_insert_with(Instant::now);
+                    }
                     let params = program.event_params(|| known(program.event));
                     params.map_or(nothing, |params| program.needs(engine, params).0)
                 }
@@ -110,6 +124,7 @@ impl Trigger {
             },
             Action::Stream(_) if open => nothing,
             Action::Stream(name) => {
+                began.get_or_insert_with(Instant::now);
                 let (mut frame, mut text) =
                     (self.frame(engine, engine.clock.now_ms(), known(member::ALL)), Vec::new());
                 let key = frame.write_text(name, &mut text).map(|()| engine.keyspace.key(&text));
@@ -173,7 +188,7 @@ impl Trigger {
         let mut values = Vec::with_capacity(self.slots);
         values.push(event);
         values.resize(self.slots, Value::Null);
-        Frame { values, now_ms, budget: Budget::new(Limits::of(&engine.settings)) }
+        Frame { values, now_ms, budget: Budget::new(default_limits(engine)) }
     }
 }
 
@@ -183,6 +198,8 @@ struct Firing<'i, 'c, 'a, 'b> {
     index: &'i Index,
     spec: &'static CommandSpec,
     fired: u32,
+    /// When it began, if it is no part of a program, whose time it has.
+    began: Option<Instant>,
 }
 
 /// A trigger, and those whose doing it is.
@@ -219,15 +236,19 @@ pub(crate) fn run(
     recorder.want_also(wants::VALUES, true);
     // All that it fires has one time, which is that of the program around it, if there is one.
     let around = context.local.ends;
-    if around.is_none() {
-        context.local.ends = Some(Instant::now() + time_of_one(context.engine));
+    let began = around.is_none().then(Instant::now);
+    if let Some(began) = began {
+        context.local.ends = Some(began + Duration::from_millis(default_limits(context.engine).time_ms));
     }
     let mut inner = Inner::new(context, LogPlace::Script);
     let outcome = inner.whole(|inner| {
         runner::run_handler(inner.context(), handler, args, sink)?;
-        Firing { inner, index: &index, spec: args.spec, fired: 0 }.events_since(mark, None)
+        Firing { inner, index: &index, spec: args.spec, fired: 0, began }.events_since(mark, None)
     });
     context.local.ends = around;
+    if let Some(began) = began {
+        context.local.fired_ns += nanos(began.elapsed());
+    }
     let effects = &mut context.local.effects;
     effects.recorder.want_also(wants::VALUES, had_values);
     // Nobody else has asked for what triggers have read.
@@ -253,6 +274,7 @@ impl Firing<'_, '_, '_, '_> {
 
     fn fire(&mut self, chain: &Chain<'_>, event: &Event) -> Result<(), Error> {
         self.fired += 1;
+        self.give_time(chain.trigger);
         let outcome = if chain.depth > DEPTH_MAX {
             Err(Error::new(ErrorCode::Limit, format!("triggers fire {DEPTH_MAX} deep at most")))
         } else if self.fired > FIRED_MAX {
@@ -265,6 +287,16 @@ impl Firing<'_, '_, '_, '_> {
             self.act(chain, event)
         };
         outcome.map_err(|error| named(&self.inner.context().local.way, chain, error))
+    }
+
+    /// A trigger whose program says that it may take longer lengthens the time of all.
+    fn give_time(&mut self, trigger: &Trigger) {
+        let context = self.inner.context();
+        let Some(began) = self.began else { return };
+        let Some(stored) = trigger.program(&context.engine.programs) else { return };
+        let its = stored.program.limits.within(Limits::of(&context.engine.settings)).time_ms;
+        let ends = began + Duration::from_millis(its);
+        context.local.ends = context.local.ends.map(|before| before.max(ends));
     }
 
     fn act(&mut self, chain: &Chain<'_>, event: &Event) -> Result<(), Error> {

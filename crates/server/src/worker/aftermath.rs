@@ -147,7 +147,7 @@ impl Worker<'_> {
     /// behind it is seen to.
     fn resume(&mut self, index: u32, channel: u16) {
         let Some(held) = self.next_held(index, channel) else { return self.go_on(index) };
-        if !held.cancelled && self.executor.waits_for_turn(held.postponed.what) {
+        if !held.cancelled && self.executor.waits_for_turn(&held.postponed) {
             self.hold_again(index, channel, held);
             return self.io.turns.push_back((index, channel));
         }

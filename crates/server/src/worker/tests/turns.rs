@@ -15,8 +15,12 @@ const PING: &[u8] = b"PING\r\n";
 const PONG: &[u8] = b"+PONG\r\n";
 
 fn eval(program: &[u8]) -> Vec<u8> {
-    let head = format!("*3\r\n$7\r\nPROGRAM\r\n$4\r\nEVAL\r\n${}\r\n", program.len());
-    [head.as_bytes(), program, b"\r\n"].concat()
+    line(&[b"PROGRAM", b"EVAL", program])
+}
+
+fn line(words: &[&[u8]]) -> Vec<u8> {
+    let word = |word: &&[u8]| [format!("${}\r\n", word.len()).as_bytes(), word, b"\r\n"].concat();
+    [format!("*{}\r\n", words.len()).into_bytes(), words.iter().flat_map(word).collect()].concat()
 }
 
 fn write(client: &mut UnixStream, bytes: &[u8]) {
@@ -119,4 +123,29 @@ fn a_channel_waits_and_the_others_do_not() {
     assert!(replies.ends_with(&pong), "channel 2 does not wait for channel 3");
     alone.tick();
     assert_eq!(ends(&mut client), 1);
+}
+
+#[test]
+fn writes_that_fire_programs_that_take_long_have_turns_too() {
+    let mut alone = Alone::new();
+    let (mut many, mut other) = (alone.connect(), alone.connect());
+    let spins = String::from_utf8_lossy(SPINS).replacen('{', r#"{"params":[{"name":"event"}],"#, 1);
+    let set = line(&[b"PROGRAM", b"SET", b"spins", spins.as_bytes()]);
+    sends(&mut alone, &mut many, &set);
+    assert_eq!(received(&mut many), b":1\r\n");
+    sends(&mut alone, &mut many, &line(&[b"TRIGGER", b"SET", b"t", br#"{"key":"k*","inside":"spins"}"#]));
+    assert_eq!(received(&mut many), b":1\r\n");
+    // Those that would run among neighbours, and one that would not.
+    let writes = [&b"SET k1 v\r\n"[..], b"APPEND k2 v\r\n", b"SET k3 v\r\n", b"MSET k4 v k5 v\r\n"].concat();
+    write(&mut many, &[&writes[..], b"SET other v\r\n", PING].concat());
+    for at in 0..4 {
+        write(&mut other, PING);
+        alone.tick();
+        assert_eq!(received(&mut other), PONG, "in tick {at}");
+        let bytes = received(&mut many);
+        let replies = String::from_utf8_lossy(&bytes).into_owned();
+        assert_eq!(replies.matches("too much time").count(), 1, "in tick {at}: {replies}");
+        assert_eq!(replies.ends_with("+PONG\r\n"), at == 3, "what stands behind them, in its order: {replies}");
+    }
+    assert!(alone.worker.timeout_ms() > 0, "nothing is left");
 }
