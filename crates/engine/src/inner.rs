@@ -213,10 +213,11 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     }
     /// A command has run here: it is counted.
     #[inline]
-    pub(crate) fn ran(&self, id: CommandId, failed: bool) {
+    pub(crate) fn ran(&mut self, id: CommandId, failed: bool) {
         let stats = self.counted(id);
         bump(&stats.calls, 1);
         bump(&stats.failed, u64::from(failed));
+        self.context.local.counted.command(id, failed);
     }
     fn counted(&self, id: CommandId) -> &CommandStats {
         let worker = usize::from(self.context.local.worker);

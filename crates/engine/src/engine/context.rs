@@ -49,6 +49,8 @@ pub struct Local {
     pub(crate) triggers: trigger::Seen,
     /// Which triggers have led to what is done afterwards, if that is what this thread does.
     pub(crate) way: trigger::Way,
+    /// What is counted while a request fires that may run again.
+    pub(crate) counted: trigger::Counted,
     /// What an operation's last command has answered, and the arguments of its next one.
     pub(crate) reply: Option<Box<Captured>>,
     pub(crate) composed: Composed,
@@ -90,6 +92,7 @@ impl Local {
             scripts: None,
             triggers: trigger::Seen::default(),
             way: trigger::Way::default(),
+            counted: trigger::Counted::default(),
             reply: None,
             composed: Composed::default(),
             programs: Prepared::default(),

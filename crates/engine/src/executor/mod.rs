@@ -124,6 +124,8 @@ pub(crate) struct Core<'e> {
     long_from: Option<OutputPlace>,
     /// The request of the present batch that is noted for who looks what is hot; none of them is `usize::MAX`.
     sampled: usize,
+    /// The next request is to have the keyspace to itself: so much was seen among its neighbours.
+    needs_world: bool,
     /// What programs that take long have taken of the present turn, in nanoseconds; nothing where there are no turns.
     turn_ns: Option<u64>,
 }
@@ -177,6 +179,10 @@ impl<'e> Executor<'e> {
                 while at < list.len() {
                     let ran = self.core.neighbours(&mut batch, requests, at, host);
                     at += ran;
+                    if std::mem::take(&mut self.core.needs_world) {
+                        needs = Ran::NeedsWorld;
+                        break;
+                    }
                     if ran > 0 {
                         continue;
                     }
@@ -320,6 +326,7 @@ impl<'e> Core<'e> {
             leaves: false,
             long_from: None,
             sampled: usize::MAX,
+            needs_world: false,
             turn_ns: None,
         }
     }
@@ -520,10 +527,12 @@ impl Core<'_> {
                     || self.engine.special.has(special::TRIGGERS))
             {
                 sink.rollback(mark);
+                self.local.counted.end(self.stats, true);
                 return Ran::NeedsWorld;
             }
             runner::fail(self.stats, sink, mark, error);
         }
+        self.local.counted.end(self.stats, false);
         self.engine.monitor(session, args, self.now_ms);
         // Errors of a transaction's commands are theirs.
         let errors =

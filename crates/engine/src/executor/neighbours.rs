@@ -395,7 +395,7 @@ impl<'e> Core<'e> {
         ran
     }
 
-    /// Runs a request that may fire triggers, with what they do. `false`: as above.
+    /// Runs a request that may fire triggers, with what they do. `false`: it needs the keyspace to itself.
     #[inline(never)]
     fn fires(
         &mut self,
@@ -404,7 +404,8 @@ impl<'e> Core<'e> {
         args: &Args<'_>,
         lent: &mut Lent<'_>,
     ) -> bool {
-        self.guarded(batch, planned, args, lent, trigger::run)
+        self.needs_world = !self.guarded(batch, planned, args, lent, trigger::run);
+        !self.needs_world
     }
 
     /// Runs a request under the locks that it needs. `false`: as above.
@@ -435,10 +436,12 @@ impl<'e> Core<'e> {
         if let Err(error) = &outcome {
             if error.code == ErrorCode::NeedsWorld {
                 sink.rollback(mark);
+                self.local.counted.end(self.stats, true);
                 return false;
             }
             runner::fail(self.stats, &mut sink, mark, error);
         }
+        self.local.counted.end(self.stats, false);
         let (failed, reply_bytes) = (sink.errors() > 0, sink.len().saturating_sub(len));
         // What it has fired or has run may have stored more than it brought.
         self.eviction.forget();

@@ -241,6 +241,9 @@ pub(crate) fn run(
         context.local.ends = Some(began + Duration::from_millis(default_limits(context.engine).time_ms));
     }
     let mut inner = Inner::new(context, LogPlace::Script);
+    if !inner.has_world() {
+        inner.context().local.counted.begin();
+    }
     let outcome = inner.whole(|inner| {
         runner::run_handler(inner.context(), handler, args, sink)?;
         Firing { inner, index: &index, spec: args.spec, fired: 0, began }.events_since(mark, None)
@@ -319,7 +322,7 @@ impl Firing<'_, '_, '_, '_> {
                 .holds(when)
                 .map_err(|fault| at(WHEN, &fault))?
         {
-            Figures::count(&trigger.figures.passed_over);
+            self.inner.context().local.counted.passed_over(&trigger.figures);
             return Ok(());
         }
         // What the trigger writes is fired for here, and not by the commands that write it.
@@ -356,8 +359,7 @@ impl Firing<'_, '_, '_, '_> {
             }
         }
         self.events_since(mark, Some(chain))?;
-        // Behind it: what needs more locks runs again.
-        Figures::count(&trigger.figures.fired);
+        self.inner.context().local.counted.fired(&trigger.figures);
         Ok(())
     }
 

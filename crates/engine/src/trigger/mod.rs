@@ -1,4 +1,4 @@
-//! Owns: triggers: what happens when keys change. Does not own: the commands that store them (`crate::commands`),
+//! Owns: triggers: what happens when keys change. Does not own: the commands that store them (`crate::logic`),
 //! programs (`crate::program`), when changes are looked at (`crate::runner`).
 //!
 //! | module | owns |
@@ -7,8 +7,10 @@
 //! | [`index`], `tree` | which triggers a key may fire, by its first bytes and its last ones |
 //! | [`event`] | what has happened, from the effects of a command |
 //! | `fire`, `direct` | a command with the triggers that it fires, in one group; the commonest of them |
+//! | `counted` | what is counted meanwhile |
 //! | `outbox` | what is done afterwards: attempts, back-off, dead letters |
 
+mod counted;
 pub mod definition;
 mod direct;
 pub mod event;
@@ -28,6 +30,7 @@ use weft_store::Section;
 use crate::catalogue::{DELETED, Named};
 use crate::engine::Engine;
 use crate::special;
+pub(crate) use counted::Counted;
 use definition::Trigger;
 pub(crate) use direct::Direct;
 pub(crate) use fire::{may_fire, needs, run};
