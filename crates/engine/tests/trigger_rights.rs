@@ -383,3 +383,22 @@ fn what_runs_again_with_everything_is_counted_once() {
         assert!(line.contains("calls=10,") && line.contains("failed_calls=0"), "{line}");
     }
 }
+
+/// Who may only try triggers holds nobody up, and takes no memory.
+#[test]
+fn a_made_up_event_is_as_large_as_the_arguments_of_a_program_may_be() {
+    let (mut bench, admin) = bench();
+    store(&mut bench, admin, "PROGRAM", "p", r#"{"params":[{"name":"event"}],"steps":[["GET","k"]]}"#);
+    store(&mut bench, admin, "TRIGGER", "t", r#"{"key":"k*","inside":"p"}"#);
+    let tester = user(&mut bench, admin, "tester", "+trigger|test");
+    let event = |values: usize| format!(r#"{{"key":"zz","x":[1{}]}}"#, ",1".repeat(values));
+    let told = words(&mut bench, tester, &["TRIGGER", "TEST", "t", &event(5_000)]);
+    assert!(told.starts_with("{fires:false "), "{told:.200}");
+    for values in [20_000, 20_000_000] {
+        let event = event(values);
+        let began = cpu_ms();
+        let told = words(&mut bench, tester, &["TRIGGER", "TEST", "t", &event]);
+        assert!(told.starts_with("-") && told.contains("event: too much JSON"), "{told:.200}");
+        assert!(cpu_ms() - began < 1_000.0, "{values} values: {} ms", cpu_ms() - began);
+    }
+}

@@ -10,7 +10,7 @@ use crate::acl::{LogPlace, User};
 use crate::args::{Args, Composed};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
-use crate::handler::{Entry, Scope};
+use crate::handler::{Entry, Needs, Scope};
 use crate::inner::{self, Inner};
 use crate::program::budget::Limits;
 use crate::program::keys::Keys;
@@ -41,7 +41,7 @@ pub(super) const LIST: &[Entry] = &[
         Scope::Brief(|engine, local, args, open| local.programs.needs(engine, By::Either, args, open)),
         dry_run,
     ),
-    ("PROGRAM EXPLAIN", Scope::None, explain),
+    ("PROGRAM EXPLAIN", Scope::Brief(|_, _, _, _| Needs::Shards(Vec::new())), explain),
     ("PROGRAM STATS", Scope::None, stats),
     ("PROGRAM HELP", Scope::None, crate::commands::common::help::help),
 ];

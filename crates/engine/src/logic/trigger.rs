@@ -9,11 +9,11 @@ use super::named::{self, listed, next_version};
 use super::program;
 use crate::args::Args;
 use crate::context::Context;
+use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
-use crate::handler::{Entry, Scope};
-use crate::program::budget::Limits;
-use crate::program::json::Json;
-use crate::program::params::Readable;
+use crate::handler::{Entry, Needs, Scope};
+use crate::program::keys::Keys;
+use crate::program::params::made_up_event;
 use crate::program::text::shown;
 use crate::program::value::Value;
 use crate::reply::ReplySink;
@@ -28,7 +28,7 @@ pub(super) const LIST: &[Entry] = &[
     ("TRIGGER ENABLE", Scope::World, |context, args, sink| switch(context, args, sink, true)),
     ("TRIGGER DISABLE", Scope::World, |context, args, sink| switch(context, args, sink, false)),
     ("TRIGGER STATS", Scope::None, stats),
-    ("TRIGGER TEST", Scope::World, test),
+    ("TRIGGER TEST", Scope::Brief(|engine, _, args, open| test_needs(engine, args, open)), test),
     ("TRIGGER HELP", Scope::None, crate::commands::common::help::help),
 ];
 
@@ -172,14 +172,29 @@ fn whole_event(event: Value) -> Value {
     Value::object(members)
 }
 
+/// What the program needs that a trigger would run. A mistake in the request is told by the run.
+fn test_needs(engine: &Engine, args: &Args<'_>, open: bool) -> Needs {
+    let trigger = engine.triggers.get(args.bytes(2));
+    let needs = trigger.and_then(|trigger| trigger.program(&engine.programs)).and_then(|stored| {
+        let program = &stored.program;
+        if matches!(program.keys, Keys::World(..)) {
+            return Some(Needs::World);
+        }
+        if open {
+            return None;
+        }
+        let event = made_up_event(&engine.settings, args.bytes(3)).ok()?;
+        let params = program.event_params(|| whole_event(event)).ok()?;
+        Some(program.needs(engine, params).0)
+    });
+    needs.unwrap_or_else(|| Needs::Shards(Vec::new()))
+}
+
 /// Whether a trigger would fire for an event that somebody has made up, and if so what it would do: of a program what
 /// comes of it and what it would change, with the rights of whoever asks, and nothing of it stays.
 fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let trigger = known(context, args.bytes(2))?;
-    let within = Limits::DEFAULT.within(Limits::of(&context.engine.settings));
-    Readable::of(within).take(args.bytes(3)).map_err(|fault| Error::new(ErrorCode::Program, fault))?;
-    let json = Json::parse(args.bytes(3)).map_err(|text| Error::err(format!("event: {text}")))?;
-    let event = whole_event(Value::from(&json));
+    let event = whole_event(made_up_event(&context.engine.settings, args.bytes(3))?);
     let (fires, why) = trigger.would_fire(context.engine, event.clone())?;
     let begin = |sink: &mut ReplySink<'_>, more: usize| {
         sink.map(3 + more);

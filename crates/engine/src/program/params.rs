@@ -121,6 +121,14 @@ impl Program {
     }
 }
 
+/// An event that somebody has made up: what it may take is what a program's arguments may that says nothing.
+pub(crate) fn made_up_event(settings: &Settings, text: &[u8]) -> Result<Value, Error> {
+    let mut readable = Readable::of(Limits::DEFAULT.within(Limits::of(settings)));
+    readable.take(text).map_err(|fault| Error::new(ErrorCode::Program, format!("event: {fault}")))?;
+    let json = Json::parse(text).map_err(|text| Error::err(format!("event: {text}")))?;
+    Ok(Value::from(&json))
+}
+
 impl Program {
     /// The parameters of a run that an event sets going: the first one is the event, the others have defaults.
     pub(crate) fn event_params(&self, event: impl FnOnce() -> Value) -> Result<Vec<Value>, Error> {
