@@ -388,7 +388,13 @@ fn what_runs_again_with_everything_is_counted_once() {
 #[test]
 fn a_made_up_event_is_as_large_as_the_arguments_of_a_program_may_be() {
     let (mut bench, admin) = bench();
-    store(&mut bench, admin, "PROGRAM", "p", r#"{"params":[{"name":"event"}],"steps":[["GET","k"]]}"#);
+    store(
+        &mut bench,
+        admin,
+        "PROGRAM",
+        "p",
+        r#"{"params":[{"name":"event","type":"object"}],"steps":[["GET","k"]]}"#,
+    );
     store(&mut bench, admin, "TRIGGER", "t", r#"{"key":"k*","inside":"p"}"#);
     let tester = user(&mut bench, admin, "tester", "+trigger|test");
     let event = |values: usize| format!(r#"{{"key":"zz","x":[1{}]}}"#, ",1".repeat(values));
@@ -401,4 +407,26 @@ fn a_made_up_event_is_as_large_as_the_arguments_of_a_program_may_be() {
         assert!(told.starts_with("-") && told.contains("event: too much JSON"), "{told:.200}");
         assert!(cpu_ms() - began < 1_000.0, "{values} values: {} ms", cpu_ms() - began);
     }
+}
+
+#[test]
+fn a_hash_whose_last_field_expires_has_expired() {
+    let (mut bench, admin) = bench();
+    let text = r#"{"params":[{"name":"event","type":"object"}],"steps":[["RPUSH","seen","${event.kind}:${event.key}"]]}"#;
+    store(&mut bench, admin, "PROGRAM", "p", text);
+    store(&mut bench, admin, "TRIGGER", "t", r#"{"key":"h:*","on":["expire","delete","evict"],"after":"p"}"#);
+    // One that a reader meets, one that a write meets, one that nobody meets, and one with a field that stays.
+    for key in ["h:read", "h:write", "h:none"] {
+        bench.text(admin, &format!("HSET {key} a 1"));
+        assert_eq!(bench.text(admin, &format!("HPEXPIRE {key} 10 FIELDS 1 a")), "[1]");
+    }
+    bench.text(admin, "HSET h:stays a 1 b 2");
+    bench.text(admin, "HPEXPIRE h:stays 10 FIELDS 1 a");
+    bench.pass(20);
+    assert_eq!(bench.text(admin, "HGETALL h:read"), "{}");
+    assert_eq!(bench.text(admin, "HDEL h:write a"), "0");
+    done_or_given_up(&bench);
+    assert_eq!(bench.text(admin, "EXISTS h:read h:write h:none h:stays"), "1");
+    let seen = bench.text(admin, "SORT seen ALPHA");
+    assert_eq!(seen, "[expire:h:none expire:h:read expire:h:write]");
 }

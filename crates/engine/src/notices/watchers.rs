@@ -55,7 +55,10 @@ impl Engine {
                     notify::publish(self, db, (class, event), key);
                 }
             };
-            if by_itself && let Effect::Delete { cause: Cause::Expired | Cause::Evicted } = effect {
+            if by_itself
+                && let Effect::Delete { cause: Cause::Expired | Cause::Evicted }
+                | Effect::FieldsExpired { last: true } = effect
+            {
                 self.triggers.outbox.note(self, (db, key), &effect, recorder.number_at(at));
             }
             match effect {

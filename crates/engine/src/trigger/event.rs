@@ -30,13 +30,13 @@ pub struct Event {
 pub(super) const fn kind_of(effect: &Effect<'_>) -> Option<u8> {
     match effect {
         Effect::Delete { cause: Cause::Deleted | Cause::Overdue } | Effect::Move { .. } => Some(kind::DELETE),
-        Effect::Delete { cause: Cause::Expired } => Some(kind::EXPIRE),
+        Effect::Delete { cause: Cause::Expired } | Effect::FieldsExpired { last: true } => Some(kind::EXPIRE),
         Effect::Delete { cause: Cause::Evicted } => Some(kind::EVICT),
         Effect::Wrote { .. }
         | Effect::Created
         | Effect::Missed
         | Effect::Event { .. }
-        | Effect::FieldsExpired { .. }
+        | Effect::FieldsExpired { last: false }
         | Effect::Flush
         | Effect::Swap { .. }
         | Effect::Copy { .. }
@@ -54,7 +54,14 @@ pub(super) fn since(index: &Index, recorder: &Recorder, mark: TapeMark) -> Vec<E
             events.note(db, key, kind);
         }
     };
+    let mut last_expired = false;
     for Told { db, key, effect } in recorder.tape().read_from(mark) {
+        // A hash whose last fields went by themselves went so too, though its end is told as that of any other.
+        let went =
+            std::mem::replace(&mut last_expired, matches!(effect, Effect::FieldsExpired { last: true }));
+        if went && matches!(effect, Effect::Delete { .. }) {
+            continue;
+        }
         // Keys that went by themselves are told of elsewhere.
         if let Some(kind) = kind_of(&effect).filter(|kind| kind & kind::BY_ITSELF == 0) {
             note(db, key, kind);

@@ -12,6 +12,7 @@ use crate::entry::heap::{Found, Key};
 use crate::hash_object::{HashLimits, HashMut};
 use crate::recorder::{Pen, Recorder};
 use crate::value::Object;
+use crate::wants;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -124,6 +125,9 @@ impl ShardGuard<'_> {
         self.note_fields(op.db, key.hash, due_before, due);
         if removed > 0 {
             self.count(op, Counter::ExpiredFields, removed as i64);
+            if empty && wanted & wants::EVENTS != 0 {
+                op.recorder.number_next(self.keyspace.catalogue().next_number());
+            }
             if wanted != 0 {
                 self.tell(op, wanted, key.bytes, &Effect::FieldsExpired { last: empty });
             }

@@ -129,7 +129,8 @@ fn a_channel_waits_and_the_others_do_not() {
 fn writes_that_fire_programs_that_take_long_have_turns_too() {
     let mut alone = Alone::new();
     let (mut many, mut other) = (alone.connect(), alone.connect());
-    let spins = String::from_utf8_lossy(SPINS).replacen('{', r#"{"params":[{"name":"event"}],"#, 1);
+    let spins =
+        String::from_utf8_lossy(SPINS).replacen('{', r#"{"params":[{"name":"event","type":"object"}],"#, 1);
     let set = line(&[b"PROGRAM", b"SET", b"spins", spins.as_bytes()]);
     sends(&mut alone, &mut many, &set);
     assert_eq!(received(&mut many), b":1\r\n");
