@@ -200,6 +200,8 @@ struct Firing<'i, 'c, 'a, 'b> {
     fired: u32,
     /// When it began, if it is no part of a program, whose time it has.
     began: Option<Instant>,
+    /// Something has fired that may take long: the clock is looked at from then on.
+    long: bool,
 }
 
 /// A trigger, and those whose doing it is.
@@ -246,7 +248,8 @@ pub(crate) fn run(
     }
     let outcome = inner.whole(|inner| {
         runner::run_handler(inner.context(), handler, args, sink)?;
-        Firing { inner, index: &index, spec: args.spec, fired: 0, began }.events_since(mark, None)
+        Firing { inner, index: &index, spec: args.spec, fired: 0, began, long: false }
+            .events_since(mark, None)
     });
     context.local.ends = around;
     if let Some(began) = began {
@@ -277,12 +280,13 @@ impl Firing<'_, '_, '_, '_> {
 
     fn fire(&mut self, chain: &Chain<'_>, event: &Event) -> Result<(), Error> {
         self.fired += 1;
-        self.give_time(chain.trigger);
+        let looks = self.long;
+        self.long |= self.give_time(chain.trigger);
         let outcome = if chain.depth > DEPTH_MAX {
             Err(Error::new(ErrorCode::Limit, format!("triggers fire {DEPTH_MAX} deep at most")))
         } else if self.fired > FIRED_MAX {
             Err(Error::new(ErrorCode::Limit, format!("a command fires {FIRED_MAX} triggers at most")))
-        } else if self.inner.context().local.ends.is_some_and(|ends| ends <= Instant::now()) {
+        } else if looks && self.inner.context().local.ends.is_some_and(|ends| ends <= Instant::now()) {
             let text =
                 "all that a command fires has the time that one program may have (program-time-ms-max)";
             Err(Error::new(ErrorCode::Limit, text))
@@ -292,14 +296,17 @@ impl Firing<'_, '_, '_, '_> {
         outcome.map_err(|error| named(&self.inner.context().local.way, chain, error))
     }
 
-    /// A trigger whose program says that it may take longer lengthens the time of all.
-    fn give_time(&mut self, trigger: &Trigger) {
+    /// A trigger whose program says that it may take longer lengthens the time of all. Says whether it may take long:
+    /// a quick program does not, and is no reason to look at the clock.
+    fn give_time(&mut self, trigger: &Trigger) -> bool {
         let context = self.inner.context();
-        let Some(began) = self.began else { return };
-        let Some(stored) = trigger.program(&context.engine.programs) else { return };
+        let Some(stored) = trigger.program(&context.engine.programs) else { return true };
+        let long = trigger.when.is_some() || !stored.program.quick;
+        let Some(began) = self.began.filter(|_| long) else { return long };
         let its = stored.program.limits.within(Limits::of(&context.engine.settings)).time_ms;
         let ends = began + Duration::from_millis(its);
         context.local.ends = context.local.ends.map(|before| before.max(ends));
+        long
     }
 
     fn act(&mut self, chain: &Chain<'_>, event: &Event) -> Result<(), Error> {
