@@ -430,3 +430,27 @@ fn a_hash_whose_last_field_expires_has_expired() {
     let seen = bench.text(admin, "SORT seen ALPHA");
     assert_eq!(seen, "[expire:h:none expire:h:read expire:h:write]");
 }
+
+#[test]
+fn a_program_that_takes_no_event_is_refused_when_the_trigger_is_stored() {
+    let (mut bench, admin) = bench();
+    for (name, params) in [
+        ("int", r#"{"name":"event","type":"int"}"#),
+        ("two", r#"{"name":"event","type":"object"},{"name":"more","type":"int"}"#),
+        ("default", r#"{"name":"event","type":"object"},{"name":"more","type":"int","default":1}"#),
+    ] {
+        let text = format!(r#"{{"params":[{params}],"steps":[["INCR","n"]]}}"#);
+        store(&mut bench, admin, "PROGRAM", name, &text);
+    }
+    let mut set = |name: &str, how: &str| {
+        let text = format!(r#"{{"key":"k*","{how}":"{name}"}}"#);
+        words(&mut bench, admin, &["TRIGGER", "SET", name, &text])
+    };
+    assert!(
+        set("int", "inside").starts_with("-ERR trigger /inside: the parameter 'event' is of the type int")
+    );
+    assert_eq!(set("two", "after"), "-ERR trigger /after: the parameter 'more' is missing");
+    assert_eq!(set("default", "inside"), "1");
+    assert_eq!(set("missing", "inside"), "1");
+    assert_eq!(bench.text(admin, "SET k v"), "-NOPROGRAM trigger missing: no program 'missing' is stored");
+}

@@ -15,7 +15,7 @@ use crate::handler::{Entry, Needs, Scope};
 use crate::program::keys::Keys;
 use crate::program::params::made_up_event;
 use crate::program::text::shown;
-use crate::program::value::Value;
+use crate::program::value::{Members, Value};
 use crate::reply::ReplySink;
 use crate::trigger::TRIGGERS_MAX;
 use crate::trigger::definition::{Action, Trigger};
@@ -56,6 +56,13 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     let owner = context.session.user.name.clone();
     let trigger = Trigger::parse(name, text, (version, enabled, &owner))
         .map_err(|problem| Error::err(format!("trigger {problem}")))?;
+    // One that is stored later is not known yet.
+    if let Some(stored) = trigger.program(&context.engine.programs) {
+        let params = stored.program.event_params(|| Value::object(Members::new()));
+        let wrong =
+            |error: Error| Error::err(format!("trigger {}: {}", trigger.action.pointer(), error.text));
+        params.map_err(wrong)?;
+    }
     store(context, trigger, sink)
 }
 

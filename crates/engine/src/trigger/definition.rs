@@ -57,7 +57,7 @@ pub enum Action {
 
 impl Action {
     /// Where it stands in the definition.
-    pub(super) const fn pointer(&self) -> &'static str {
+    pub(crate) const fn pointer(&self) -> &'static str {
         match self {
             Self::Inside(_) => "/inside",
             Self::After(_) => "/after",
