@@ -1,5 +1,6 @@
-//! Owns: the turns of programs that take long, and of writes that fire such: so that whoever has come meanwhile waits for one of them and not for
-//! all. Does not own: those that wait (whoever drives the executor holds them, and gives them their turn).
+//! Owns: the turns of programs that take long, and of writes that fire such: so that whoever has come meanwhile waits
+//! for one of them and not for all. Does not own: those that wait (whoever drives the executor holds them, and gives
+//! them their turn).
 
 use weft_protocol::table::flag;
 
@@ -10,8 +11,8 @@ use crate::keys;
 use crate::requests::What;
 use crate::special;
 
-/// What the programs of one turn, and what writes fire, may take before those behind them wait for the next, in nanoseconds: others are looked
-/// at in between.
+/// What the programs of one turn, and what writes fire, may take before those behind them wait for the next, in
+/// nanoseconds: others are looked at in between.
 const TURN_NS: u64 = 1_000_000;
 /// A program that takes less is as any other command, and counts for nothing.
 const LONG_NS: u64 = 100_000;

@@ -1,5 +1,5 @@
-//! Owns: what is counted while a command fires, so that one that runs again with the keyspace to itself is counted once.
-//! Does not own: the figures.
+//! Owns: what is counted while a command fires, so that one that runs again with the keyspace to itself is counted
+//! once. Does not own: the figures.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
