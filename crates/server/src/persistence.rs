@@ -145,6 +145,7 @@ impl Persistence {
             rewrite_ordered: false,
             save_ordered: None,
             begun: Vec::new(),
+            why_not_begun: String::new(),
             begins_behind: false,
             rest: due::Rest::default(),
             retry_at: None,
@@ -192,6 +193,8 @@ struct Keeper {
     save_ordered: Option<Option<Waiting>>,
     /// Clients that wait until a log has begun.
     begun: Vec<Waiting>,
+    /// Why the last try to begin one has failed.
+    why_not_begun: String,
     /// One is to begin when the snapshot that was for the log before has given its folder up.
     begins_behind: bool,
     /// A log that is long is left as it is for a while.
@@ -321,6 +324,7 @@ impl Keeper {
         self.engine.lose_held();
         self.engine.hold_writes_back(false);
         self.fail_waiting();
+        self.why_not_begun = format!("{error}. It is tried every second");
         self.retry_at = Some(Instant::now() + RETRY);
     }
     /// There is no log any more.
@@ -422,7 +426,8 @@ impl Keeper {
             _ => self.begun.push(waiting),
         }
         if has_failed && self.following.is_none() {
-            self.refuse_begun("it could not be begun; it is tried every second");
+            let why = self.why_not_begun.clone();
+            self.refuse_begun(&why);
         }
     }
     /// There is no log yet.
@@ -443,7 +448,9 @@ impl Keeper {
             self.engine.refuse_writes(Refuser::Log, Some(&why));
             self.engine.set_loading(false);
         }
-        self.refuse_begun(&format!("{error}; it is tried every second"));
+        let why = format!("{error}. It is tried every second");
+        self.refuse_begun(&why);
+        self.why_not_begun = why;
         self.engine.durable.log.has_failed.store(true, Relaxed);
         self.retry_at = Some(Instant::now() + RETRY);
     }

@@ -112,10 +112,39 @@ fn a_log_begins_on_a_server_that_runs_and_ends_again() {
     lock.try_lock().unwrap();
     // Not by closing it: another test may start a program just now, which has it too until it runs.
     lock.unlock().unwrap();
+    // Another server that has it is named, with what to do, as at a start.
+    let elsewhere = Folder::new();
+    let dir = folder.0.to_str().unwrap();
+    let flags = ["--appendonly", "yes", "--appenddirname", "other", "--dir", dir];
+    let other = Server::start(&elsewhere, &flags);
+    let said = server.ask(&["CONFIG", "SET", "appendonly", "yes"]);
+    let named = format!("another server keeps its log in {}: choose another dir", place.display());
+    assert_eq!(said, format!("ERR There is no log yet: {named}. It is tried every second"));
+    assert_eq!(server.ask(&["CONFIG", "SET", "appendonly", "no"]), "OK");
+    drop(other);
     server.ask(&["SET", "lost", "v"]);
     server.stop(&["SHUTDOWN"]);
     let server = Server::start(&folder, &["--appendonly", "yes", "--appenddirname", "other"]);
     assert_eq!(server.ask(&["DBSIZE"]), "501");
+}
+
+/// A log is what a start with `appendonly yes` loads, though it was ended before the snapshot was made.
+#[test]
+fn a_log_that_was_ended_goes_before_a_later_snapshot() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--appendonly", "yes", "--save", ""]);
+    assert_eq!(server.ask(&["SET", "in both", "1"]), "OK");
+    assert_eq!(server.ask(&["CONFIG", "SET", "appendonly", "no"]), "OK");
+    assert_eq!(server.ask(&["SET", "in the snapshot", "1"]), "OK");
+    assert_eq!(server.ask(&["SAVE"]), "OK");
+    server.kill();
+    let loads = |setting| {
+        let server = Server::start(&folder, &["--appendonly", setting, "--save", ""]);
+        let keys = server.ask(&["EXISTS", "in both", "in the snapshot"]);
+        server.kill();
+        keys
+    };
+    assert_eq!((loads("no"), loads("yes")), ("2".into(), "1".into()));
 }
 
 /// With `always` replies wait for the log: when it ends they wait for nothing any more.
