@@ -7,6 +7,8 @@
 
 use std::time::{Duration, Instant};
 
+use weft_engine::info::Memory;
+
 use crate::sys::heap;
 
 /// Free bytes at the end of an arena that stay there; what is as large is mapped by itself.
@@ -30,6 +32,8 @@ pub(crate) fn begin() {
 pub(crate) struct Heap {
     /// Free bytes that are not worth giving back: behind most of them is no memory any more.
     known_bytes: usize,
+    /// What was in memory when some were last given back, or least since.
+    resident_bytes: usize,
     /// When the last look began, and how long it took.
     last: Option<(Instant, Duration)>,
     /// MEMORY PURGE was run since.
@@ -38,7 +42,7 @@ pub(crate) struct Heap {
 
 impl Heap {
     pub(crate) fn new() -> Self {
-        Self { known_bytes: 0, last: None, asked: false }
+        Self { known_bytes: 0, resident_bytes: 0, last: None, asked: false }
     }
     /// When it is time for the next look.
     fn next(&self) -> Option<Instant> {
@@ -56,9 +60,14 @@ impl Heap {
         let free_bytes = heap::free_bytes();
         // What is taken from them has memory again, and is worth it when it is free the next time.
         self.known_bytes = self.known_bytes.min(free_bytes);
-        if self.asked || free_bytes - self.known_bytes > GROWTH_BYTES {
+        let resident_bytes = Memory::now().resident_bytes;
+        self.resident_bytes = self.resident_bytes.min(resident_bytes);
+        // What was taken and freed between two looks has memory, and was free at both.
+        let touched_bytes = free_bytes.min(resident_bytes - self.resident_bytes);
+        if self.asked || free_bytes - self.known_bytes > GROWTH_BYTES || touched_bytes > GROWTH_BYTES {
             heap::give_back();
             self.known_bytes = heap::free_bytes();
+            self.resident_bytes = Memory::now().resident_bytes;
         }
         self.last = Some((began, began.elapsed()));
         self.asked = false;
@@ -68,7 +77,6 @@ impl Heap {
 #[cfg(all(test, target_env = "gnu"))]
 mod tests {
     use super::*;
-    use weft_engine::info::Memory;
 
     /// What is in memory beyond `before`, in MiB.
     fn grown_mib(before: usize) -> usize {
@@ -91,6 +99,14 @@ mod tests {
         assert!(grown_mib(before) < 30, "{} MiB", grown_mib(before));
 
         assert!(heap.known_bytes > 60 << 20, "they are still free, and not worth a second time");
+
+        // Taken and freed again before anybody looks: as much is free as before, and it has memory.
+        let taken: Vec<Vec<u8>> = (0..4 << 10).map(|_| vec![1; 16 << 10]).collect();
+        drop(taken);
+        assert!(grown_mib(before) > 60, "{} MiB", grown_mib(before));
+        heap.last = None;
+        heap.look(false);
+        assert!(grown_mib(before) < 30, "{} MiB", grown_mib(before));
         drop(blocks);
 
         // While it rests, whoever asks for it gets it.
