@@ -14,7 +14,7 @@ import unittest
 from behind import PATIENT, REDIS, BeforeOne, Redis, Relay, gateway
 from certificates import Authority
 from nodes import wait_for
-from server import PROGRAM, REPLY_SECONDS, Closed, Respb, Server, argv, cancel, close, request
+from server import PROGRAM, REPLY_SECONDS, Closed, Respb, Server, argv, cancel, close, free_port, request
 
 # Logical clients of one test: half of them have a connection, half share one.
 CLIENTS = 2_000
@@ -429,6 +429,15 @@ class Lost(unittest.TestCase):
 
 
 class Bounds(unittest.TestCase):
+    def test_who_wants_no_reply_gets_no_error(self):
+        """Of the gateway's own either: what comes next would be taken for another one's."""
+        with gateway(free_port(), *PATIENT) as server, server.connect() as wire:
+            for number in range(2):
+                # Refused while the connection is tried, and when it has been tried in vain.
+                for words in (("GET", "k"), ("BLPOP", "k", "1"), ("WATCH", "k"), ("SUBSCRIBE", "news"), ("SCRIPT", "KILL")):
+                    wire.send(request("CLIENT", "REPLY", "SKIP") + request(*words) + request("ECHO", f"{words[0]} {number}"))
+                    self.assertEqual(wire.reply(), f"{words[0]} {number}")
+
     def test_a_server_that_does_not_answer(self):
         with Server() as backend:
             relay = Relay(backend.port)

@@ -274,6 +274,15 @@ class BeforeWeft(OneServer, unittest.TestCase):
                 self.assertEqual(wire.ask("SET", "k", "v"), "+OK")
                 wire.close()
 
+    def test_what_may_not_be_noted_is_not_to_be_kept(self):
+        with Server() as backend, backend.connect() as admin:
+            admin.call("ACL", "SETUSER", "gate", "on", ">secret", "~*", "&*", "+@all", "-client|caching")
+            with gateway(f"redis://gate:secret@127.0.0.1:{backend.port}", *PATIENT) as server:
+                wire = Cacher(server.port, "ON")
+                self.assertIsNone(wire.ask("GET", "k"))
+                self.assertEqual(wire.next_push(), ["invalidate", ["k"]])
+                wire.close()
+
 
 class Clustered(BeforeMany):
     @classmethod

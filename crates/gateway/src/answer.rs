@@ -44,6 +44,28 @@ pub enum Answer<'a> {
     Confirmed(Box<Postponed>),
 }
 
+/// An answer that waits for those before it.
+#[derive(Debug)]
+pub(crate) enum Held {
+    Reply(Vec<u8>, bool),
+    Selected(u8),
+    Error(Error),
+    Null,
+    Nothing,
+}
+
+impl Held {
+    pub(crate) fn of(answer: Answer<'_>) -> Self {
+        match answer {
+            Answer::Reply { bytes, resp2 } => Self::Reply(bytes.to_vec(), resp2),
+            Answer::Selected { db, .. } => Self::Selected(db),
+            Answer::Error(error) | Answer::NotRun(error) => Self::Error(error),
+            Answer::Null => Self::Null,
+            Answer::Nothing | Answer::Confirmed(_) => Self::Nothing,
+        }
+    }
+}
+
 /// Clients and their worker, as the upstream sees them.
 pub trait Front {
     /// A request that was forwarded is over. A client that is gone is passed over.
@@ -74,6 +96,18 @@ pub(crate) enum Next {
     End(String),
 }
 
+/// Answers a request; one whose reply nobody wants is over without.
+pub(crate) fn tell(front: &mut impl Front, to: Recipient, silent: bool, answer: Answer<'_>) {
+    front.answer(
+        to,
+        match answer {
+            Answer::Selected { db, .. } => Answer::Selected { db, silent },
+            _ if silent => Answer::Nothing,
+            answer => answer,
+        },
+    );
+}
+
 /// A reply has come.
 pub(crate) fn replied(
     link: &mut Link,
@@ -97,8 +131,10 @@ pub(crate) fn replied(
         (Some(to), Some(names)) if !is_error => Some((to, names)),
         _ => None,
     };
+    // One that was refused before it may have been what notes it.
+    let is_noted = due.noted && due.failed.is_none();
     if let Some((to, names)) = tracked
-        && due.noted
+        && is_noted
     {
         front.track(to, names);
     }
@@ -197,7 +233,7 @@ pub(crate) fn replied(
         }
     }
     if let Some((to, names)) = tracked
-        && !due.noted
+        && !is_noted
     {
         behind.held(to, names);
     }

@@ -10,14 +10,14 @@ use weft_engine::error::Error;
 use weft_engine::forward::{Forward, Forwards, Keys, Kind};
 use weft_engine::mailbox::Recipient;
 
-use crate::answer::{Answer, Front, Redirect, ended, unreachable};
+use crate::answer::{Answer, Front, Held, Redirect, ended, tell, unreachable};
 use crate::atlas::{Atlas, Map, NOBODY};
 use crate::dial::Checks;
 use crate::figures::Board;
 use crate::hub::Hub;
 use crate::link::KEPT_BYTES_MAX;
 use crate::options::Options;
-use crate::orders::{Held, Order, Orders, Seen, State};
+use crate::orders::{Order, Orders, Seen, State};
 use crate::replicas::Replicas;
 use crate::scripts::Scripts;
 use crate::upstream::{SERVERS_MAX, Upstream, server_of};
@@ -171,8 +171,8 @@ impl Cluster {
             early.1.to.client == to.client && matches!(early.1.kind, Kind::Blocks)
         };
         if let Some(at) = self.early.iter().position(blocks) {
-            self.early.remove(at);
-            return front.answer(to, ended(end));
+            let (_, forward, _) = self.early.remove(at);
+            return tell(front, to, forward.silent, ended(end));
         }
         self.orders.unblock(to, end, front);
         for (node, upstream) in self.nodes.iter_mut().enumerate() {
@@ -237,8 +237,7 @@ impl Cluster {
             if until_ms > now_ms {
                 self.early.push((until_ms, forward, bytes));
             } else {
-                let error = Answer::Error(unreachable(&why));
-                front.answer(forward.to, if forward.silent { Answer::Nothing } else { error });
+                tell(front, forward.to, forward.silent, Answer::Error(unreachable(&why)));
             }
         }
     }

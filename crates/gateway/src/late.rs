@@ -3,7 +3,7 @@
 
 use weft_engine::error::{Error, ErrorCode};
 
-use crate::answer::{Answer, Front};
+use crate::answer::{Answer, Front, tell};
 use crate::figures::bump;
 use crate::link::{Due, Expect};
 use crate::upstream::Upstream;
@@ -40,7 +40,7 @@ impl Upstream {
                  worker): others watch keys or block",
                 self.leases.max
             );
-            front.answer(waiting.to, Answer::Error(Error::new(ErrorCode::Limit, text)));
+            tell(front, waiting.to, waiting.silent, Answer::Error(Error::new(ErrorCode::Limit, text)));
         }
     }
 
@@ -59,8 +59,7 @@ impl Upstream {
                     "the server behind the gateway has not answered in {limit_ms} ms (command-timeout): whether the \
                      request has run is not known"
                 );
-                let answer = Answer::Error(Error::new(ErrorCode::Upstream, text));
-                front.answer(to, if due.silent { Answer::Nothing } else { answer });
+                tell(front, to, due.silent, Answer::Error(Error::new(ErrorCode::Upstream, text)));
             }
         }
     }

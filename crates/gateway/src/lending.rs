@@ -7,7 +7,7 @@ use weft_engine::mailbox::Recipient;
 use weft_protocol::request::Texts;
 use weft_protocol::resp::encode::request;
 
-use crate::answer::{Answer, Front, ended, unreachable};
+use crate::answer::{Answer, Front, ended, tell, unreachable};
 use crate::leases::Waiting;
 use crate::link::{Due, Expect};
 use crate::upstream::Upstream;
@@ -38,7 +38,7 @@ impl Upstream {
         let gets_through = matches!(expect, Expect::Alone);
         if !gets_through && self.leases.free.is_empty() && breaker.is_open() && !breaker.is_over(self.now_ms)
         {
-            return front.answer(to, Answer::NotRun(unreachable(breaker.why())));
+            return tell(front, to, silent, Answer::NotRun(unreachable(breaker.why())));
         }
         let until_ms = self.now_ms + self.options.timeout_ms;
         self.leases.waiting.push_back(Waiting {
@@ -125,8 +125,8 @@ impl Upstream {
 
     /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
     pub fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
-        if self.leases.leave(to.client).is_some() {
-            return front.answer(to, ended(end));
+        if let Some(waiting) = self.leases.leave(to.client) {
+            return tell(front, to, waiting.silent, ended(end));
         }
         if let Some(&at) = self.leases.owners.get(&to.client) {
             let Some(link) = self.link(at) else { return };

@@ -17,8 +17,8 @@ use crate::scripts::{Scripts, named_by, requests};
 use crate::upstream::{EXEC, MULTI};
 
 const NOSCRIPT: &[u8] = b"-NOSCRIPT";
-/// What a node says to what it would run outside of a transaction: without memory it queues nothing, and whoever may run
-/// scripts may not be allowed the words around them.
+/// What a node says to what it would run outside of a transaction: without memory it queues nothing, and whoever may
+/// run scripts may not be allowed the words around them.
 const NOT_QUEUED: [&[u8]; 2] = [b"-OOM", b"-NOPERM"];
 
 /// The request as a transaction, and how many requests that queues.
@@ -48,8 +48,8 @@ pub(crate) fn is_no_script(reply: &[u8]) -> bool {
     reply.starts_with(NOSCRIPT)
 }
 
-/// What the answer to such a transaction says of the request in it, and whether that is the node's own word: nothing ran.
-/// `room`: for its bytes, where they are others.
+/// What the answer to such a transaction says of the request in it, and whether that is the node's own word: nothing
+/// ran. `room`: for its bytes, where they are others.
 pub(crate) fn said<'a>(
     answer: Answer<'a>,
     queued: u32,

@@ -7,8 +7,8 @@ use weft_engine::forward::Merge;
 use weft_protocol::Outcome;
 use weft_protocol::resp::ReplyDecoder;
 
-use crate::answer::{Answer, Front};
-use crate::orders::{Held, Order, State, tell};
+use crate::answer::{Answer, Front, Held, tell};
+use crate::orders::{Order, State};
 use crate::reply::{LIMITS, Passed};
 use crate::scripts::{Scripts, words};
 

@@ -5,19 +5,18 @@
 //! **Order.** Two requests of a client are *of one kind* when both are about one slot and either names several keys,
 //! or both the same key. One of them goes to a node only when all earlier ones of its kind are answered or go over the
 //! same connection. A request that a node has refused, because the slot is elsewhere, goes again when those behind it
-//! of its kind are back; had one of them run meanwhile, the refusal is its answer.
+//! of its kind are back; had one of them run meanwhile, it is answered an error.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use weft_client::Address;
 use weft_engine::blocking::End;
-use weft_engine::error::Error;
 use weft_engine::forward::{Forward, Keys, Kind, Merge, SLOT_BITS};
 use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
-use crate::answer::{Answer, Front, Redirect, ended, unreachable};
+use crate::answer::{Answer, Front, Held, Redirect, ended, tell, unreachable};
 use crate::figures::{Figures, bump};
 use crate::logic;
 use crate::merge;
@@ -71,28 +70,6 @@ impl What {
             Self::Watch => Kind::Watch,
             Self::Alone => Kind::Alone,
             Self::Scan => Kind::Scan,
-        }
-    }
-}
-
-/// An answer that waits for those before it.
-#[derive(Debug)]
-pub(crate) enum Held {
-    Reply(Vec<u8>, bool),
-    Selected(u8),
-    Error(Error),
-    Null,
-    Nothing,
-}
-
-impl Held {
-    fn of(answer: Answer<'_>) -> Self {
-        match answer {
-            Answer::Reply { bytes, resp2 } => Self::Reply(bytes.to_vec(), resp2),
-            Answer::Selected { db, .. } => Self::Selected(db),
-            Answer::Error(error) | Answer::NotRun(error) => Self::Error(error),
-            Answer::Null => Self::Null,
-            Answer::Nothing | Answer::Confirmed(_) => Self::Nothing,
         }
     }
 }
@@ -537,17 +514,6 @@ impl Orders {
             self.done(to.client, at, Held::of(ended(end)), front);
         }
     }
-}
-
-pub(crate) fn tell(front: &mut impl Front, to: Recipient, silent: bool, answer: Answer<'_>) {
-    front.answer(
-        to,
-        match answer {
-            Answer::Selected { db, .. } => Answer::Selected { db, silent },
-            _ if silent => Answer::Nothing,
-            answer => answer,
-        },
-    );
 }
 
 /// A client has its reply, which may have waited while keys of it changed.

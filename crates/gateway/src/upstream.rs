@@ -14,7 +14,7 @@ use weft_engine::behind::State;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Forwards, Kind};
 
-use crate::answer::{Answer, Front, Next, lost, replied, split_db, unreachable, with_db};
+use crate::answer::{Answer, Front, Next, lost, replied, split_db, tell, unreachable, with_db};
 use crate::breaker::Breaker;
 use crate::dial::{self, Arrival, Checks, Inbox, UNCHECKED};
 use crate::figures::{Figures, bump};
@@ -66,6 +66,8 @@ pub struct Upstream {
     /// The shared ones: RESP3, RESP2.
     pub(crate) lanes: [Lane; 2],
     pub(crate) leases: Leases,
+    /// Who subscribes and wants no reply.
+    pub(crate) silent: HashSet<u64>,
     /// Places of those that have something to be sent.
     dirty: Vec<u32>,
     /// Those that had more than one tick receives.
@@ -100,6 +102,7 @@ impl Upstream {
             links: Vec::new(),
             lanes: Default::default(),
             leases: Leases::new(leases),
+            silent: HashSet::new(),
             dirty: Vec::new(),
             unread: Vec::new(),
             attempts: 0,
@@ -163,14 +166,18 @@ impl Upstream {
             match arrival {
                 Arrival::Link(attempt, made) => self.made(attempt, made, front),
                 Arrival::Subscribed(to, args, Ok(generation)) => {
+                    let silent = self.silent.remove(&to.client);
                     if self.hub.is_current(generation) {
                         front.answer(to, Answer::Confirmed(args));
                     } else {
-                        front.answer(to, Answer::Error(lost("the server closed it", true)));
+                        tell(front, to, silent, Answer::Error(lost("the server closed it", true)));
                     }
                     self.hub.settled(to, generation);
                 }
-                Arrival::Subscribed(to, _, Err(why)) => front.answer(to, Answer::Error(unreachable(&why))),
+                Arrival::Subscribed(to, _, Err(why)) => {
+                    let silent = self.silent.remove(&to.client);
+                    tell(front, to, silent, Answer::Error(unreachable(&why)));
+                }
             }
         }
         for place in std::mem::take(&mut self.unread) {
@@ -372,13 +379,17 @@ impl Upstream {
         let due = |expect| Due { reads, tracks, noted, until_ms, ..Due::new(Some(to), expect, silent) };
         match kind {
             Kind::Release => return self.release(to, front),
-            Kind::Subscribe(kind, args) => return self.hub.subscribe(&self.inbox, to, kind, args),
+            Kind::Subscribe(kind, args) => {
+                if silent {
+                    self.silent.insert(to.client);
+                }
+                return self.hub.subscribe(&self.inbox, to, kind, args);
+            }
             Kind::Exec(_) if forward.leased && (self.leases.lost.remove(&to.client) || own.is_none()) => {
                 if let Some(at) = own {
                     self.unwatch(at, front);
                 }
-                let answer = if silent { Answer::Nothing } else { Answer::Null };
-                return front.answer(to, answer);
+                return tell(front, to, silent, Answer::Null);
             }
             Kind::Watch if own.is_none() => {
                 return self.wait_for_lease((to, db, resp2, silent), (0, bytes), Expect::Watch, front);
@@ -396,14 +407,14 @@ impl Upstream {
         }
         let at = match own.map_or_else(|| self.shared(resp2), Ok) {
             Ok(at) => at,
-            Err(error) => return front.answer(to, Answer::NotRun(error)),
+            Err(error) => return tell(front, to, silent, Answer::NotRun(error)),
         };
         if self.link(at).is_some_and(|link| link.waiting() + bytes.len() > WAITING_BYTES_MAX) {
             let text = "too much waits for the server behind the gateway (256 MiB)";
             if let (Kind::Exec(_), Some(own)) = (&kind, own) {
                 self.unwatch(own, front);
             }
-            return front.answer(to, Answer::Error(Error::new(ErrorCode::Limit, text)));
+            return tell(front, to, silent, Answer::Error(Error::new(ErrorCode::Limit, text)));
         }
         if own.is_some() {
             self.speak(at, resp2);
@@ -557,14 +568,11 @@ impl Upstream {
                 },
                 false if was_up => lost(why, sent),
                 false => {
-                    front.answer(
-                        to,
-                        if due.silent { Answer::Nothing } else { Answer::NotRun(unreachable(why)) },
-                    );
+                    tell(front, to, due.silent, Answer::NotRun(unreachable(why)));
                     continue;
                 }
             };
-            front.answer(to, if due.silent { Answer::Nothing } else { Answer::Error(error) });
+            tell(front, to, due.silent, Answer::Error(error));
         }
         if let Some(owner) = link.owner
             && !is_over
@@ -574,7 +582,7 @@ impl Upstream {
         if link.is_lease && !was_up {
             // Others cannot be made either.
             for waiting in std::mem::take(&mut self.leases.waiting) {
-                front.answer(waiting.to, Answer::NotRun(unreachable(why)));
+                tell(front, waiting.to, waiting.silent, Answer::NotRun(unreachable(why)));
             }
         }
         self.lend(front);
