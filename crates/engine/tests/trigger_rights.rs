@@ -267,6 +267,16 @@ fn what_sort_stores_fires_like_any_write() {
     assert_eq!(bench.text(client, "EXISTS t:1"), "0");
 }
 
+/// Does what waits, with all attempts.
+fn done_or_given_up(bench: &Bench) {
+    let mut worker = bench.engine.keyspace.worker().expect("a place");
+    let mut background = Background::new(bench.engine);
+    for _ in 0..10 {
+        while background.step(bench.engine, &mut worker, |_| {}).was_busy {}
+        bench.pass(20_000);
+    }
+}
+
 #[test]
 fn what_has_no_memory_waits_until_there_is_some() {
     let (mut bench, client) = bench();

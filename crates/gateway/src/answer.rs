@@ -143,8 +143,18 @@ pub(crate) fn replied(
     let mut next = Next::GoOn;
     // It may be another client's by now.
     let free = if due.lends == link.lends { Next::Free } else { Next::GoOn };
+    if link.strays && due.db.is_some() && !has_not_run(bytes) {
+        tell(&mut front, Answer::Error(lost(STRAYED, true)));
+        return Next::End(STRAYED.into());
+    }
     match due.expect {
         Expect::Aside => {}
+        Expect::Database if is_error => {
+            link.strays = true;
+            link.forget_db();
+        }
+        Expect::Database if bytes != OK => next = Next::End(text(bytes)),
+        Expect::Database => link.strays = false,
         Expect::Role => {
             if !is_error && words(bytes).next().is_none_or(|role| role != b"master") {
                 next = Next::End(NO_MASTER.into());
@@ -168,6 +178,7 @@ pub(crate) fn replied(
         }
         Expect::Plain | Expect::Watch => tell(&mut front, Answer::Reply { bytes, resp2 }),
         Expect::Select(db) if !is_error => {
+            link.strays = false;
             checks.db_max.fetch_max(db, Relaxed);
             if let Some(to) = due.to {
                 front(to, Answer::Selected { db, silent: due.silent });
@@ -175,6 +186,7 @@ pub(crate) fn replied(
         }
         Expect::Select(_) => {
             tell(&mut front, Answer::Reply { bytes, resp2 });
+            link.strays = true;
             link.forget_db();
         }
         Expect::Exec if is_error && !is_over(bytes) => {
@@ -301,6 +313,14 @@ const NO_MULTI: &[u8] = b"-ERR EXEC without MULTI";
 fn is_over(error: &[u8]) -> bool {
     let ends: [&[u8]; 6] = [b"-EXECABORT ", b"-MOVED ", b"-ASK ", b"-TRYAGAIN ", b"-CLUSTERDOWN ", NO_MULTI];
     ends.iter().any(|end| error.starts_with(end))
+}
+
+/// Why a connection ends on which something ran in a database that is not its own.
+const STRAYED: &str = "its database was not selected, and it was not refused";
+
+/// Whether what is behind a SELECT that was refused was refused too.
+fn has_not_run(reply: &[u8]) -> bool {
+    reply.starts_with(b"-BUSY ") || reply.starts_with(b"-LOADING ") || reply.starts_with(b"-EXECABORT ")
 }
 
 fn still_open(error: &[u8]) -> String {

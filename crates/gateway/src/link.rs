@@ -52,6 +52,8 @@ pub(crate) enum Expect {
     Alone,
     /// The server is to tell of changes; this request of a client runs then.
     Track(Box<Postponed>),
+    /// Nobody's: SELECT before what runs in another database.
+    Database,
     /// Nobody's: what must go well for what is behind it.
     Own,
     /// Nobody's: whether the server is a master.
@@ -170,6 +172,8 @@ pub(crate) struct Link {
     pub(crate) tracks: bool,
     /// CLIENT ID there.
     pub(crate) id: i64,
+    /// SELECT was refused: what is behind it, up to the next one, must not run.
+    pub(crate) strays: bool,
     /// The database that requests run in which are put behind the others now.
     db: Option<u8>,
     /// Requests from the first that is not answered on.
@@ -203,6 +207,7 @@ impl Link {
             unblocks: 0,
             tracks: false,
             id: 0,
+            strays: false,
             db: Some(0),
             out: Vec::new(),
             sent: 0,
@@ -226,8 +231,9 @@ impl Link {
     pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
         self.wire.as_ref().map(AsFd::as_fd)
     }
-    pub(crate) const fn has_unsent(&self) -> bool {
-        self.out.len() > self.sent
+    /// TLS may keep the end of what it has taken.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.out.len() > self.sent || self.wire.as_ref().is_some_and(Wire::keeps_some)
     }
     /// Bytes of requests that wait to be answered.
     pub(crate) const fn waiting(&self) -> usize {
@@ -252,7 +258,7 @@ impl Link {
         }
         if db.is_some() && db != self.db {
             let number = db.unwrap_or_default().to_string();
-            self.due.push_back(Due { begin: self.end(), ..Due::new(None, Expect::Own, true) });
+            self.due.push_back(Due { begin: self.end(), ..Due::new(None, Expect::Database, true) });
             request(None, &Texts(&["SELECT", &number]), &mut self.out);
             self.db = db;
         }
@@ -398,6 +404,8 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::{Answer, Front, Next, replied};
+    use crate::dial::Checks;
 
     const GET: &[u8] = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
     const INCR: &[u8] = b"*2\r\n$4\r\nINCR\r\n$1\r\nn\r\n";
@@ -474,6 +482,54 @@ mod tests {
         let asked = || vec![(asking.clone(), Due::new(None, Expect::Plain, false).skipping(1))];
         assert_eq!(until_broken(asked(), b"+OK\r\n+QUEUED\r\n"), (0, true));
         assert_eq!(until_broken(asked(), b"+OK\r\n$1\r\nv\r\n"), (1, false));
+    }
+
+    /// What a client is told of a request of database 3, and whether the connection goes on.
+    fn told_behind_select(input: &[u8]) -> (Vec<String>, bool) {
+        struct Told(Vec<String>);
+        impl Front for Told {
+            fn answer(&mut self, _: Recipient, answer: Answer<'_>) {
+                self.0.push(match answer {
+                    Answer::Reply { bytes, .. } => String::from_utf8_lossy(bytes).trim_end().into(),
+                    other => format!("{other:?}"),
+                });
+            }
+            fn watch(&mut self, _: BorrowedFd<'_>, _: u32) -> bool {
+                true
+            }
+            fn track(&mut self, _: Recipient, _: &Names) {}
+            fn held(&mut self, _: Recipient, _: &Names) {}
+            fn changed(&mut self, _: Option<&[Box<[u8]>]>) {}
+        }
+        let address = weft_engine::mailbox::Address { worker: 0, connection: 1, channel: 0 };
+        let to = Some(Recipient { address, client: 7 });
+        let (mut link, mut told) = (Link::new(1, true, true, 0), Told(Vec::new()));
+        for db in [3, 3, 0] {
+            link.ask(&[GET], Some(db), Due::new(to, Expect::Plain, false), 0);
+        }
+        (link.sent, link.input) = (link.out.len(), input.to_vec());
+        loop {
+            match link.next() {
+                Came::Reply(due, place) => {
+                    if let Next::End(_) = replied(&mut link, *due, place, &Checks::default(), &mut told) {
+                        return (told.0, false);
+                    }
+                }
+                Came::Nothing => return (told.0, true),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// A script that takes long has SELECT refused: whoever is refused behind it is told why, and all go on.
+    #[test]
+    fn behind_a_select_that_is_refused_nothing_runs_unnoticed() {
+        let (told, goes_on) = told_behind_select(b"-BUSY no\r\n-BUSY no\r\n-BUSY no\r\n+OK\r\n$1\r\nv\r\n");
+        assert_eq!((told.len(), told[0].as_str(), goes_on), (3, "-BUSY no", true), "{told:?}");
+        assert!(told[2].starts_with("$1"), "{told:?}");
+        let (told, goes_on) = told_behind_select(b"-BUSY no\r\n-BUSY no\r\n$1\r\nv\r\n");
+        assert_eq!((told.len(), goes_on), (2, false), "{told:?}");
+        assert!(told[1].contains("is not known"), "it ran in another database: {told:?}");
     }
 
     #[test]

@@ -146,7 +146,11 @@ fn writes_that_fire_programs_that_take_long_have_turns_too() {
         let bytes = received(&mut many);
         let replies = String::from_utf8_lossy(&bytes).into_owned();
         assert_eq!(replies.matches("too much time").count(), 1, "in tick {at}: {replies}");
-        assert_eq!(replies.ends_with("+PONG\r\n"), at == 3, "what stands behind them, in its order: {replies}");
+        assert_eq!(
+            replies.ends_with("+PONG\r\n"),
+            at == 3,
+            "what stands behind them, in its order: {replies}"
+        );
     }
     assert!(alone.worker.timeout_ms() > 0, "nothing is left");
 }
