@@ -359,7 +359,11 @@ fn an_event_that_is_made_up_is_read_within_the_limits() {
     store(&mut bench, client, "TRIGGER", "t", r#"{"key":"k","publish":"c"}"#);
     let event = format!(r#"{{"key":"zz","x":[{}1]}}"#, "1,".repeat(1_000_000));
     let reply = words(&mut bench, client, &["TRIGGER", "TEST", "t", &event]);
-    assert!(reply.starts_with("-ERR event: too much JSON in arguments"), "{}", &reply[..reply.len().min(200)]);
+    assert!(
+        reply.starts_with("-ERR event: too much JSON in arguments"),
+        "{}",
+        &reply[..reply.len().min(200)]
+    );
     let event = format!(r#"{{"key":"k","value":"{}"}}"#, "x".repeat(64 << 10));
     let reply = words(&mut bench, client, &["TRIGGER", "TEST", "t", &event]);
     assert!(reply.starts_with("{fires:true"), "{}", &reply[..reply.len().min(200)]);
