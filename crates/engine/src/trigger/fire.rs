@@ -302,7 +302,7 @@ impl Firing<'_, '_, '_, '_> {
         let context = self.inner.context();
         let Some(stored) = trigger.program(&context.engine.programs) else { return true };
         let long = trigger.when.is_some() || !stored.program.quick;
-        let Some(began) = self.began.filter(|_| long) else { return long };
+        let Some(began) = self.began.filter(|_| long || self.long) else { return long };
         let its = stored.program.limits.within(Limits::of(&context.engine.settings)).time_ms;
         let ends = began + Duration::from_millis(its);
         context.local.ends = context.local.ends.map(|before| before.max(ends));
