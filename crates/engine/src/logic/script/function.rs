@@ -136,7 +136,10 @@ fn delete(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
 }
 
 fn flush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    if args.len() > 3 || args.len() == 3 && !args.is(2, "SYNC") && !args.is(2, "ASYNC") {
+    if args.len() > 3 {
+        return Err(unknown_form(args));
+    }
+    if args.len() == 3 && !args.is(2, "SYNC") && !args.is(2, "ASYNC") {
         return Err(Error::err("FUNCTION FLUSH only supports SYNC|ASYNC option"));
     }
     remove_all(context)?;
