@@ -17,7 +17,8 @@ use crate::figures::Board;
 use crate::hub::Hub;
 use crate::link::KEPT_BYTES_MAX;
 use crate::options::Options;
-use crate::orders::{Order, Orders, Seen, State};
+use crate::orders::{Client, Order, Orders, Seen, State};
+use crate::parts::{PARTS_A_TURN, Parts};
 use crate::replicas::Replicas;
 use crate::scripts::Scripts;
 use crate::upstream::{SERVERS_MAX, Upstream, server_of};
@@ -136,7 +137,7 @@ impl Cluster {
         let ready = &mut orders.ready;
         orders.later.retain(|(at_ms, client)| {
             let is_later = *at_ms > now_ms;
-            if !is_later {
+            if !is_later && ready.last() != Some(client) {
                 ready.push(*client);
             }
             is_later
@@ -266,7 +267,6 @@ impl Cluster {
         let client = self.orders.clients.entry(id).or_default();
         match &forward.kind {
             Kind::Scatter(how, pieces) => {
-                client.merge = Some(*how);
                 let mut begin = 0;
                 for piece in pieces {
                     let part = &bytes[begin..piece.end];
@@ -274,14 +274,15 @@ impl Cluster {
                     let order = Order::part(&forward, part, piece.slot, piece.places.clone(), now_ms);
                     client.orders.push_back(order);
                 }
+                client.parts = Some(Parts::new(*how, client.orders.len(), now_ms));
             }
             Kind::Everywhere(how) => {
-                client.merge = Some(*how);
                 for node in primaries {
                     let mut order = Order::new(&forward, bytes, now_ms);
                     (order.pinned, order.keys) = (Some(*node), Keys::default());
                     client.orders.push_back(order);
                 }
+                client.parts = Some(Parts::new(*how, client.orders.len(), now_ms));
             }
             Kind::Watch | Kind::Exec(_) if forward.leased => {
                 let mut order = Order::new(&forward, bytes, now_ms);
@@ -388,6 +389,10 @@ impl Cluster {
     }
 
     fn go_for(&mut self, id: u64, front: &mut impl Front) {
+        let is_parted = |client: &Client| client.parts.is_some();
+        if self.orders.clients.get(&id).is_some_and(is_parted) {
+            return self.go_for_parts(id, front);
+        }
         let mut at = 0;
         loop {
             let Some(client) = self.orders.clients.get(&id) else { return };
@@ -396,39 +401,50 @@ impl Cluster {
                 at += 1;
                 continue;
             }
-            let (count, pinned, slot) = (client.orders.len(), order.pinned, order.keys.slot);
-            let next = order.next.as_ref().map(|(address, _)| address.clone());
-            let node = match (pinned, next) {
-                (Some(node), _) => Ok(node),
-                (None, Some(address)) => self.node(&address, false),
-                (None, None) => self.reader(id, at).map_or_else(|| self.owner(id, slot), Ok),
-            };
-            let node = match node {
-                Ok(node) => node,
-                Err(error) => {
-                    self.orders.wants_map = true;
-                    self.orders.again(id, at, Redirect::Later, Held::Error(error), front);
-                    let now = self.orders.clients.get(&id).map_or(0, |client| client.orders.len());
-                    at = if now == count { at + 1 } else { 0 };
-                    continue;
-                }
-            };
-            let Some(client) = self.orders.clients.get_mut(&id) else { return };
-            if !client.may_go(at, node) {
-                at += 1;
-                continue;
-            }
-            self.orders.stamp += 1;
-            client.orders[at].leased |= client.leased.is_some_and(|(leased, _)| leased == node);
-            let begun_ms = client.orders[at].begun_ms;
-            let (forward, prefix, bytes) = client.orders[at].send(node, self.orders.stamp);
-            self.orders.sending = Some(id);
-            let mut seen = Seen { orders: &mut self.orders, node, front: &mut *front };
-            self.nodes[node].forward(forward, (begun_ms, &prefix), &bytes, &mut seen);
-            self.orders.sending = None;
+            let count = client.orders.len();
+            self.send(id, at, front);
             let now = self.orders.clients.get(&id).map_or(0, |client| client.orders.len());
             at = if now == count { at + 1 } else { 0 };
         }
+    }
+
+    fn go_for_parts(&mut self, id: u64, front: &mut impl Front) {
+        for _ in 0..PARTS_A_TURN {
+            let Some(at) = self.orders.next_part(id) else { return };
+            self.send(id, at, front);
+        }
+        self.orders.goes_on(id, self.orders.now_ms);
+    }
+
+    /// Sends one that waits, if it may go.
+    fn send(&mut self, id: u64, at: usize, front: &mut impl Front) {
+        let Some(client) = self.orders.clients.get(&id) else { return };
+        let Some(order) = client.orders.get(at) else { return };
+        let (pinned, slot) = (order.pinned, order.keys.slot);
+        let next = order.next.as_ref().map(|(address, _)| address.clone());
+        let node = match (pinned, next) {
+            (Some(node), _) => Ok(node),
+            (None, Some(address)) => self.node(&address, false),
+            (None, None) => self.reader(id, at).map_or_else(|| self.owner(id, slot), Ok),
+        };
+        let node = match node {
+            Ok(node) => node,
+            Err(error) => {
+                self.orders.wants_map = true;
+                return self.orders.again(id, at, Redirect::Later, Held::Error(error), front);
+            }
+        };
+        let Some(client) = self.orders.clients.get_mut(&id).filter(|client| client.may_go(at, node)) else {
+            return;
+        };
+        self.orders.stamp += 1;
+        client.orders[at].leased |= client.leased.is_some_and(|(leased, _)| leased == node);
+        let begun_ms = client.orders[at].begun_ms;
+        let (forward, prefix, bytes) = client.send(at, node, self.orders.stamp);
+        self.orders.sending = Some(id);
+        let mut seen = Seen { orders: &mut self.orders, node, front: &mut *front };
+        self.nodes[node].forward(forward, (begun_ms, &prefix), &bytes, &mut seen);
+        self.orders.sending = None;
     }
 
     /// A replica that a request may be read from.

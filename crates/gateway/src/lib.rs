@@ -17,6 +17,8 @@
 //! | `atlas` | which node of a cluster has which slots |
 //! | `cluster` | which request goes to which node |
 //! | `orders` | requests in front of a cluster: what waits, what goes again, whose reply is next |
+//! | `what` | what a request in front of a cluster is |
+//! | `parts` | the parts of one request in front of a cluster: which is next, whether all are answered |
 //! | `logic` | requests of scripts in front of a cluster: what is sent, whose word a reply is |
 //! | `replicas` | which replicas of a cluster may be read from |
 //! | `scripts` | scripts for nodes that do not have them |
@@ -50,11 +52,13 @@ mod logic;
 mod merge;
 mod options;
 mod orders;
+mod parts;
 mod replicas;
 pub mod reply;
 mod scripts;
 mod upstream;
 pub mod ways;
+mod what;
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;

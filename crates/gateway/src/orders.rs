@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use weft_client::Address;
 use weft_engine::blocking::End;
-use weft_engine::forward::{Forward, Keys, Kind, Merge, SLOT_BITS};
+use weft_engine::forward::{Forward, Keys, SLOT_BITS};
 use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
@@ -20,59 +20,16 @@ use crate::answer::{Answer, Front, Held, Redirect, ended, tell, unreachable};
 use crate::figures::{Figures, bump};
 use crate::logic;
 use crate::merge;
+use crate::parts::Parts;
 use crate::scripts::{Scripts, runs_logic};
 use crate::upstream::MULTI;
+use crate::what::What;
 
 /// Redirections that are followed at once; what comes behind them waits a little.
 const AT_ONCE_MAX: u32 = 3;
 /// The first wait before a request goes again, and the longest.
 const BACK_OFF_MS: u64 = 10;
 const BACK_OFF_MS_MAX: u64 = 250;
-
-/// What a request is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
-    Plain,
-    /// A script's or function's, as a transaction that queues so many requests.
-    Logic(u32),
-    Select(u8),
-    Exec(u32),
-    Blocks,
-    Watch,
-    Alone,
-    Scan,
-}
-
-impl What {
-    pub(crate) fn of(kind: &Kind) -> Self {
-        match kind {
-            Kind::Select(db) => Self::Select(*db),
-            Kind::Exec(queued) => Self::Exec(*queued),
-            Kind::Blocks => Self::Blocks,
-            Kind::Watch => Self::Watch,
-            Kind::Alone => Self::Alone,
-            Kind::Scan => Self::Scan,
-            Kind::Everywhere(Merge::Killed) => Self::Alone,
-            Kind::Plain
-            | Kind::Scatter(..)
-            | Kind::Everywhere(_)
-            | Kind::Subscribe(..)
-            | Kind::Track(_)
-            | Kind::Release => Self::Plain,
-        }
-    }
-    const fn kind(self) -> Kind {
-        match self {
-            Self::Plain => Kind::Plain,
-            Self::Select(db) => Kind::Select(db),
-            Self::Exec(queued) | Self::Logic(queued) => Kind::Exec(queued),
-            Self::Blocks => Kind::Blocks,
-            Self::Watch => Kind::Watch,
-            Self::Alone => Kind::Alone,
-            Self::Scan => Kind::Scan,
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) enum State {
@@ -201,7 +158,7 @@ pub(crate) const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
 pub(crate) struct Client {
     pub(crate) orders: VecDeque<Order>,
     /// Its requests are parts of one.
-    pub(crate) merge: Option<Merge>,
+    pub(crate) parts: Option<Parts>,
     /// Where it watches keys, and their slot.
     pub(crate) leased: Option<(usize, Option<u16>)>,
 }
@@ -209,12 +166,34 @@ pub(crate) struct Client {
 impl Client {
     /// Whether a request may go to a node now.
     pub(crate) fn may_go(&self, at: usize, node: usize) -> bool {
+        if self.parts.is_some() {
+            return true;
+        }
         let order = &self.orders[at];
         let is_kin = |other: &&Order| other.is_of_one_kind(order);
         let mut before = self.orders.range(..at).filter(is_kin);
         let mut behind = self.orders.range(at + 1..).filter(is_kin);
         before.all(|other| other.is_done() || other.is_sent_to(node))
             && behind.all(|other| !matches!(other.state, State::Sent(_)))
+    }
+    /// A request is on its way to a node.
+    pub(crate) fn send(&mut self, at: usize, node: usize, stamp: u64) -> (Forward, Arc<[u8]>, Arc<[u8]>) {
+        if let Some(parts) = &mut self.parts {
+            parts.send(at, node);
+        }
+        self.orders[at].send(node, stamp)
+    }
+    /// Whose answer a node's is: of those that were sent there the first one, or the last one.
+    fn answered(&mut self, node: usize, is_last: bool) -> Option<usize> {
+        if let Some(parts) = &mut self.parts {
+            return parts.heard(node, is_last);
+        }
+        let sent = self.orders.iter().zip(0..).filter(|(order, _)| order.is_sent_to(node));
+        let found = match is_last {
+            true => sent.max_by_key(|(order, _)| order.stamp),
+            false => sent.min_by_key(|(order, _)| order.stamp),
+        };
+        found.map(|(_, at)| at)
     }
 }
 
@@ -301,19 +280,25 @@ impl Orders {
         }
     }
 
+    /// Takes the part of a client's request that is to be sent next.
+    pub(crate) fn next_part(&mut self, client: u64) -> Option<usize> {
+        self.clients.get_mut(&client)?.parts.as_mut()?.next(self.now_ms)
+    }
+
+    /// Something may be sent of a client at this time.
+    pub(crate) fn goes_on(&mut self, client: u64, at_ms: u64) {
+        if self.later.last() != Some(&(at_ms, client)) {
+            self.later.push((at_ms, client));
+        }
+    }
+
     /// A node has answered a client.
     fn heard(&mut self, node: usize, to: Recipient, answer: Answer<'_>, front: &mut impl Front) {
         let Some(client) = self.clients.get_mut(&to.client) else { return front.answer(to, answer) };
-        let sent = client.orders.iter().zip(0..).filter(|(order, _)| order.is_sent_to(node));
         // A node answers a client in order, but for what it does not take at all.
-        let found = match self.sending.take() == Some(to.client) {
-            true => sent.max_by_key(|(order, _)| order.stamp),
-            false => sent.min_by_key(|(order, _)| order.stamp),
-        };
-        let Some((_, at)) = found else {
-            return front.answer(to, answer);
-        };
-        let is_only = client.orders.len() == 1 && client.merge.is_none();
+        let is_last = self.sending.take() == Some(to.client);
+        let Some(at) = client.answered(node, is_last) else { return front.answer(to, answer) };
+        let is_only = client.orders.len() == 1 && client.parts.is_none();
         let order = &mut client.orders[at];
         let mut room = Vec::new();
         let (answer, is_nodes) = match order.what {
@@ -412,9 +397,8 @@ impl Orders {
         reason: Held,
         front: &mut impl Front,
     ) {
-        let Some(order) = self.clients.get_mut(&id).and_then(|client| client.orders.get_mut(at)) else {
-            return;
-        };
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let Some(order) = client.orders.get_mut(at) else { return };
         // Where a slot has moved to is the gateway's to know: who is told so would go around it.
         let reason = match redirect {
             Redirect::Moved(_) | Redirect::Ask(_) => {
@@ -450,10 +434,14 @@ impl Orders {
         let is_at_once = (is_otherwise || order.next.is_some()) && order.tries <= AT_ONCE_MAX;
         let back_off = (BACK_OFF_MS << order.tries.min(16)).min(BACK_OFF_MS_MAX);
         order.at_ms = if is_at_once { self.now_ms } else { self.now_ms + back_off };
-        if !is_at_once {
-            self.later.push((order.at_ms, id));
-        }
+        let at_ms = order.at_ms;
         (order.state, order.reason) = (State::Waiting, Some(reason));
+        if let Some(parts) = &mut client.parts {
+            parts.wait(at, at_ms);
+        }
+        if !is_at_once {
+            self.goes_on(id, at_ms);
+        }
         self.is_ready(id);
     }
 
@@ -461,6 +449,12 @@ impl Orders {
     pub(crate) fn done(&mut self, id: u64, at: usize, held: Held, front: &mut impl Front) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.orders[at].state = State::Done(held);
+        if let Some(parts) = &mut client.parts {
+            if parts.done() {
+                self.hand_out(id, front);
+            }
+            return;
+        }
         // Whoever was refused before it, and is of its kind, must not run behind it.
         for before in 0..at {
             if client.orders[before].is_of_one_kind(&client.orders[at])
@@ -476,12 +470,8 @@ impl Orders {
     /// Answers what is done and has nothing before it that is not.
     fn hand_out(&mut self, id: u64, front: &mut impl Front) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        if let Some(how) = client.merge {
-            if !client.orders.iter().all(Order::is_done) {
-                return self.is_ready(id);
-            }
+        if let Some(Parts { how, .. }) = client.parts.take() {
             let parts = std::mem::take(&mut client.orders);
-            client.merge = None;
             merge::merged(how, &parts, &self.scripts, front);
             parts.iter().for_each(|part| told(front, part.to, part.tracks.as_ref()));
         }
@@ -526,6 +516,7 @@ fn told(front: &mut impl Front, to: Recipient, tracks: Option<&Names>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weft_engine::forward::Kind;
     use weft_engine::mailbox;
 
     const TO: Recipient =

@@ -1,0 +1,221 @@
+//! Owns: the parts of one request that several slots or nodes answer: which is to go next, whose reply is next, whether
+//! all are answered. Does not own: the parts themselves (`crate::orders`), their one reply (`crate::merge`).
+//!
+//! Parts have slots of their own, or nodes of their own, and nothing else of their client is under way
+//! (`Session::joins`): none waits for another. There may be as many as slots, so no step looks at all of them.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use weft_engine::forward::Merge;
+
+/// Parts of one client that are sent before others have their turn.
+pub(crate) const PARTS_A_TURN: usize = 256;
+
+/// Where the parts of a request are, by their numbers.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) how: Merge,
+    /// So many are not answered.
+    left: usize,
+    /// Those that are to be sent, and not before which time.
+    waiting: BTreeSet<(u64, usize)>,
+    /// Those that are at a node, in the order in which they were sent.
+    sent: HashMap<usize, VecDeque<usize>>,
+}
+
+impl Parts {
+    /// So many, which may go at once.
+    pub(crate) fn new(how: Merge, count: usize, now_ms: u64) -> Self {
+        let waiting = (0..count).map(|at| (now_ms, at)).collect();
+        Self { how, left: count, waiting, sent: HashMap::new() }
+    }
+    /// Takes the next one that is to be sent.
+    pub(crate) fn next(&mut self, now_ms: u64) -> Option<usize> {
+        let first = *self.waiting.first().filter(|(at_ms, _)| *at_ms <= now_ms)?;
+        self.waiting.remove(&first);
+        Some(first.1)
+    }
+    /// It is to be sent, but not before this time.
+    pub(crate) fn wait(&mut self, at: usize, at_ms: u64) {
+        self.waiting.insert((at_ms, at));
+    }
+    pub(crate) fn send(&mut self, at: usize, node: usize) {
+        self.sent.entry(node).or_default().push_back(at);
+    }
+    /// Takes the one that was sent to a node first of all, or last.
+    pub(crate) fn heard(&mut self, node: usize, is_last: bool) -> Option<usize> {
+        let sent = self.sent.get_mut(&node)?;
+        if is_last { sent.pop_back() } else { sent.pop_front() }
+    }
+    /// One is answered. Says whether all are.
+    pub(crate) const fn done(&mut self) -> bool {
+        self.left -= 1;
+        self.left == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::BorrowedFd;
+    use std::sync::Arc;
+
+    use rustix::time::{ClockId, clock_gettime};
+    use weft_client::Address;
+    use weft_engine::forward::{Forward, Keys, Kind};
+    use weft_engine::mailbox::{self, Recipient};
+    use weft_engine::tracking::Names;
+
+    use super::*;
+    use crate::answer::{Answer, Front};
+    use crate::orders::{Client, Order, Orders, Seen};
+
+    const TO: Recipient =
+        Recipient { address: mailbox::Address { worker: 0, connection: 1, channel: 0 }, client: 7 };
+    const NODES: usize = 3;
+    /// Of so many parts one is refused at first, in each of three ways.
+    const REFUSED: usize = 8;
+    const SIZES: [usize; 2] = [1_024, 16_384];
+    /// How much longer sixteen times as many may take: room for caches that hold the fewer ones only. Were each looked
+    /// at for each, it would be 256 times.
+    const RATIO_MAX: f64 = 40.0;
+    const TRIES: usize = 5;
+    const ATTEMPTS: usize = 4;
+
+    #[derive(Default)]
+    struct Told(Vec<Vec<u8>>);
+
+    impl Front for Told {
+        fn answer(&mut self, _: Recipient, answer: Answer<'_>) {
+            match answer {
+                Answer::Reply { bytes, .. } => self.0.push(bytes.to_vec()),
+                other => self.0.push(format!("{other:?}").into_bytes()),
+            }
+        }
+        fn watch(&mut self, _: BorrowedFd<'_>, _: u32) -> bool {
+            true
+        }
+        fn track(&mut self, _: Recipient, _: &Names) {}
+        fn held(&mut self, _: Recipient, _: &Names) {}
+        fn changed(&mut self, _: Option<&[Box<[u8]>]>) {}
+    }
+
+    fn forward(how: Merge) -> Forward {
+        Forward {
+            to: TO,
+            kind: Kind::Scatter(how, Vec::new()),
+            end: 0,
+            db: 0,
+            resp2: false,
+            reads: true,
+            silent: false,
+            leased: false,
+            keys: Keys::default(),
+            tracks: None,
+        }
+    }
+
+    /// An MGET of so many keys, each of a slot of its own.
+    fn parted(count: usize) -> Orders {
+        let mut orders = Orders::new(Arc::default(), 60_000);
+        orders.addresses = (0..NODES).map(|node| Address::Tcp(format!("node{node}"), 1)).collect();
+        let mut client = Client::default();
+        // The last key's part is the first one.
+        for at in 0..count {
+            let place = (count - 1 - at) as u32;
+            let bytes = b"*2\r\n$4\r\nMGET\r\n$1\r\nk\r\n";
+            client.orders.push_back(Order::part(&forward(Merge::Places), bytes, at as u16, vec![place], 0));
+        }
+        client.parts = Some(Parts::new(Merge::Places, count, 0));
+        orders.clients.insert(TO.client, client);
+        orders
+    }
+
+    /// Sends parts and answers them in the order of sending, each with its own number, one in some after a refusal.
+    fn answered(orders: &mut Orders, count: usize, told: &mut Told) {
+        let mut refused = vec![false; count];
+        while orders.clients.contains_key(&TO.client) {
+            orders.now_ms += 300;
+            let mut sent: Vec<Vec<usize>> = vec![Vec::new(); NODES];
+            while let Some(at) = orders.next_part(TO.client) {
+                orders.stamp += 1;
+                let node = at % NODES;
+                let client = orders.clients.get_mut(&TO.client).expect("it is not answered");
+                assert!(client.may_go(at, node));
+                let _ = client.send(at, node, orders.stamp);
+                sent[node].push(at);
+            }
+            assert!(sent.iter().any(|sent| !sent.is_empty()), "nothing goes on");
+            for (node, all) in sent.into_iter().enumerate() {
+                for at in all {
+                    let says = match at % REFUSED {
+                        _ if std::mem::replace(&mut refused[at], true) => None,
+                        1 => Some(format!("-MOVED {at} node1:1\r\n")),
+                        2 => Some(format!("-ASK {at} node1:1\r\n")),
+                        3 => Some("-TRYAGAIN not now\r\n".into()),
+                        _ => None,
+                    };
+                    let reply = says.unwrap_or_else(|| format!("*1\r\n:{at}\r\n"));
+                    let answer = Answer::Reply { bytes: reply.as_bytes(), resp2: false };
+                    Seen { orders: &mut *orders, node, front: &mut *told }.answer(TO, answer);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_part_has_its_own_reply() {
+        let (mut orders, mut told) = (parted(100), Told::default());
+        answered(&mut orders, 100, &mut told);
+        let all: String = (0..100).rev().map(|at| format!(":{at}\r\n")).collect();
+        assert_eq!(told.0, [format!("*100\r\n{all}").into_bytes()]);
+    }
+
+    /// What a node does not take at all is answered before those that went before.
+    #[test]
+    fn the_last_one_that_was_sent_may_be_answered_first() {
+        let mut parts = Parts::new(Merge::Sum, 3, 5);
+        assert_eq!(parts.next(4), None);
+        for at in 0..3 {
+            assert_eq!(parts.next(5), Some(at));
+            parts.send(at, 9);
+        }
+        assert_eq!(
+            [parts.heard(9, true), parts.heard(9, false), parts.heard(8, false)],
+            [Some(2), Some(0), None]
+        );
+        parts.wait(2, 7);
+        assert_eq!([parts.next(6), parts.next(7), parts.next(8)], [None, Some(2), None]);
+        assert_eq!([parts.done(), parts.done(), parts.done()], [false, false, true]);
+    }
+
+    fn cost_ns(count: usize) -> u64 {
+        let cpu_ns = || {
+            let now = clock_gettime(ClockId::ThreadCPUTime);
+            now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+        };
+        let tries = (0..TRIES).map(|_| {
+            let (mut orders, mut told) = (parted(count), Told::default());
+            let begin = cpu_ns();
+            answered(&mut orders, count, &mut told);
+            let cost = cpu_ns() - begin;
+            assert_eq!(told.0.len(), 1);
+            assert!(orders.later.len() < 100, "{} wishes to go on", orders.later.len());
+            cost
+        });
+        tries.min().expect("there is a try")
+    }
+
+    #[test]
+    fn many_parts_cost_in_proportion() {
+        let mut ratio = f64::MAX;
+        for _ in 0..ATTEMPTS {
+            let [few, many] = SIZES.map(cost_ns);
+            ratio = ratio.min(many as f64 / few as f64);
+            eprintln!("{} parts {few} ns, {} parts {many} ns", SIZES[0], SIZES[1]);
+            if ratio <= RATIO_MAX {
+                return;
+            }
+        }
+        panic!("{} times as many parts cost {ratio:.0} times as much", SIZES[1] / SIZES[0]);
+    }
+}
