@@ -13,8 +13,9 @@ pub fn key_slot(key: &[u8]) -> u16 {
         let rest = &key[open + 1..];
         rest.iter().position(|byte| *byte == b'}').filter(|len| *len > 0).map(|len| &rest[..len])
     });
-    let crc = crc::Crc::<u16>::new(&crc::CRC_16_XMODEM);
-    crc.checksum(tag.unwrap_or(key)) % SLOTS
+    // Its table is made once, not for each key.
+    static CRC: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_XMODEM);
+    CRC.checksum(tag.unwrap_or(key)) % SLOTS
 }
 
 /// Calls `visit` with the place of each key. A command whose keys cannot be told from its arguments, or whose arguments
