@@ -384,6 +384,8 @@ impl Link {
             // There is one: it has just been looked at.
             let Some(due) = self.due.pop_front() else { return Came::Nothing };
             if is_queued && !self.may_say_anything(&due) {
+                // Whoever waits for it is told with the others.
+                self.due.push_front(due);
                 return Came::Broken(OUT_OF_TURN.into());
             }
             return Came::Reply(Box::new(due), place);
