@@ -14,7 +14,7 @@ const ROUNDS_MAX: usize = 50_000_000;
 const GREEDY: [&str; 10] = [
     "local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e6) .. i end",
     "local t = {} for i = 1, 1e9 do t[i] = i end",
-    "return ('x'):rep(4e9)",
+    "return ('x'):rep(2e9)",
     "local s = 'x' while true do s = s .. s end",
     "local s = 'x' while true do s = s:gsub('x', 'xx') end",
     "local t = {} while true do t[#t + 1] = 'xxxxxxxx' t = {table.concat(t), t[1] .. t[1]} end",
