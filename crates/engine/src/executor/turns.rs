@@ -7,9 +7,8 @@ use weft_protocol::table::flag;
 use super::{Core, Executor, Postponed};
 use crate::args::Args;
 use crate::handler::{Handler, Scope};
-use crate::keys;
 use crate::requests::What;
-use crate::special;
+use crate::{special, trigger};
 
 /// What the programs of one turn, and what writes fire, may take before those behind them wait for the next, in
 /// nanoseconds: others are looked at in between.
@@ -52,12 +51,9 @@ impl Core<'_> {
         if self.engine.handler(id).is_some_and(is_program) {
             return true;
         }
-        if !self.engine.special.has(special::TRIGGERS) || args.spec.flags & flag::WRITE == 0 {
-            return false;
-        }
-        let (index, mut fires) = (self.local.triggers.index(self.engine), false);
-        keys::each(args, |at| fires |= index.has(args.bytes(at)));
-        fires
+        self.engine.special.has(special::TRIGGERS)
+            && args.spec.flags & flag::WRITE != 0
+            && trigger::stands_at(self.engine, &mut self.local, args)
     }
     /// What requests have fired has taken so long.
     #[inline]

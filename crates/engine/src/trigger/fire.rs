@@ -42,9 +42,14 @@ pub(crate) fn may_fire(context: &mut Context<'_, '_>, args: &Args<'_>) -> bool {
     if !holds || args.spec.flags & flag::WRITE == 0 {
         return false;
     }
-    let (index, mut fires) = (context.local.triggers.index(context.engine), false);
-    keys::each(args, |at| fires |= index.has(args.bytes(at)));
-    fires
+    stands_at(context.engine, context.local, args)
+}
+
+/// Whether there are triggers at the keys of a command.
+pub(crate) fn stands_at(engine: &Engine, local: &mut Local, args: &Args<'_>) -> bool {
+    let (index, mut stands) = (local.triggers.index(engine), false);
+    keys::each(args, |at| stands |= index.has(args.bytes(at)));
+    stands
 }
 
 /// What the triggers of a command need beside its own keys; nothing if it fires none. Where everything is `open` no

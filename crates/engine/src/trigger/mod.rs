@@ -33,7 +33,7 @@ use crate::special;
 pub(crate) use counted::Counted;
 use definition::Trigger;
 pub(crate) use direct::Direct;
-pub(crate) use fire::{may_fire, needs, run};
+pub(crate) use fire::{may_fire, needs, run, stands_at};
 use index::Index;
 pub use outbox::Outbox;
 pub(crate) use outbox::{Runner, Way};
