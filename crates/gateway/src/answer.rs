@@ -345,7 +345,13 @@ pub(crate) fn aborted_by(line: &str) -> Option<&str> {
     line.strip_prefix("-EXECABORT Transaction discarded because of: ")
 }
 
+/// Why there is no connection to a server that is there and runs a script: its own word is passed on.
+pub(crate) const BUSY: &str = "BUSY";
+
 pub(crate) fn unreachable(why: &str) -> Error {
+    if why == BUSY {
+        return ErrorCode::Busy.into();
+    }
     Error::new(ErrorCode::Upstream, format!("the server behind the gateway cannot be reached: {why}"))
 }
 

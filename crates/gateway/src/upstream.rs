@@ -14,7 +14,7 @@ use weft_engine::behind::State;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Forwards, Kind};
 
-use crate::answer::{Answer, Front, Next, lost, replied, split_db, tell, unreachable, with_db};
+use crate::answer::{Answer, BUSY, Front, Next, lost, replied, split_db, tell, unreachable, with_db};
 use crate::breaker::Breaker;
 use crate::dial::{self, Arrival, Checks, Inbox, UNCHECKED};
 use crate::figures::{Figures, bump};
@@ -331,7 +331,7 @@ impl Upstream {
         let base = self.base;
         let stands = made.and_then(|(wire, id)| {
             if id == UNCHECKED && !(is_lease && self.leases.alone_first()) {
-                return Err("it answers BUSY, since a script takes long there".into());
+                return Err(BUSY.into());
             }
             let Some(link) = self.link(at) else { return Ok(()) };
             link.stands(wire, id, now_ms);
