@@ -88,6 +88,8 @@ pub(crate) enum Next {
     Free,
     /// Who blocked at this place, over the connection of this attempt, is not woken any more.
     Woken(u32, u64),
+    /// One answer less must come before somebody else has the connection.
+    Cleared,
     /// The request has found nothing: it waits, over a connection of its own.
     Wait(Recipient, bool, bool, Box<[u8]>),
     /// It may be that the server is no master any more.
@@ -165,7 +167,7 @@ pub(crate) fn replied(
         Expect::Own if is_error || bytes.first() == Some(&b'+') && bytes != OK => {
             next = Next::End(text(bytes));
         }
-        Expect::Own => {}
+        Expect::Own => next = Next::Cleared,
         Expect::Track(_) if is_error => {
             let text = format!("the server behind the gateway does not tell of changes: {}", text(bytes));
             tell(&mut front, Answer::Error(Error::err(text)));

@@ -494,6 +494,7 @@ impl Upstream {
                         Next::GoOn => {}
                         Next::Free => self.free(at, front),
                         Next::Woken(at, attempt) => self.woken(at, attempt, front),
+                        Next::Cleared => self.cleared(at, front),
                         Next::Wait(to, silent, resp2, bytes) => {
                             let (db, bytes) = split_db(&bytes);
                             let who = (to, db, resp2, silent);
@@ -522,6 +523,7 @@ impl Upstream {
         let link = self.links.get_mut(at as usize)?.take()?;
         if link.is_lease {
             self.leases.count -= 1;
+            self.leases.turning -= usize::from(link.turns);
             self.leases.free.retain(|free| *free != at);
             if let Some(owner) = link.owner {
                 self.leases.owners.remove(&owner.client);
