@@ -333,17 +333,17 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust bench-check test-counted test-c test-go test-go-differential test-go-e2e test-e2e test-console test-packages-short test-apps-short test-valkey-short test-attack test-attack-gateway
+test-steps: test-rust bench-check test-counted test-go-e2e test-e2e test-console test-packages-short test-apps-short test-valkey-short test-attack test-attack-gateway
 
 .PHONY: test-rust
 test-rust:
 	@$(STEP) test-rust cargo test --locked --workspace --no-fail-fast $(test_profile)
 
-# What counts instructions does not mind company: what mostly compiles Go runs beside it.
+# What counts instructions does not mind company: what mostly compiles Go and C runs beside it.
 .PHONY: test-counted
 test-counted:
 	@$(MAKE) test-instructions & counted=$$!; status=0; \
-		$(MAKE) -k test-go-race test-go-modules test-go-consumer || status=$$?; \
+		$(MAKE) -k test-go-race test-go-modules test-go-consumer test-c test-go test-go-differential || status=$$?; \
 		wait $$counted || status=$$?; exit $$status
 
 .PHONY: test-instructions

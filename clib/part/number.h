@@ -141,6 +141,21 @@ static long shortest(double number, char *digits, size_t *len) {
     return exponent;
 }
 
+/* The same for one of at most 15 digits, as people write them, by a product and a quotient. Both numbers of the quotient are exact, so
+ * that its digits read back as it, and no other 15 digits do. 0 where it is not such a one. */
+static int short_digits(double number, char *digits, size_t *len, long *exponent) {
+    static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    int whole = 0;
+    int64_t all;
+    if (number >= 1e15) return 0;
+    while (number >= tens[whole]) whole++;
+    all = (int64_t)(number * tens[15 - whole] + 0.5);
+    if (all == 0 || (double)all / tens[15 - whole] != number) return 0;
+    for (*exponent = whole - 15; all % 10 == 0; all /= 10) ++*exponent;
+    *len = integer_text(all, digits);
+    return 1;
+}
+
 static size_t zeros(char *out, size_t len, long count) {
     for (; count > 0; count--) out[len++] = '0';
     return len;
@@ -190,7 +205,7 @@ static size_t double_text(double number, char *out) {
     if (number == 0) return (size_t)(out[len] = '0', len + 1);
     if ((bits >> 52 & 0x7FF) == 0x7FF) return (size_t)(memcpy(out + len, "inf", 3), len + 3);
     if (number <= whole_max && (double)(int64_t)number == number) return len + integer_text((int64_t)number, out + len);
-    exponent = shortest(number, digits, &count);
+    if (!short_digits(number, digits, &count, &exponent)) exponent = shortest(number, digits, &count);
     return lay_out(out, len, digits, count, exponent);
 }
 

@@ -89,8 +89,7 @@ struct carrier {
     respb_request_decoder decoder;
     respb_limits limits;
     respb_batch batch;
-    respb_frame frames[FRAMES_MAX];
-    listNode *active; /* in `active`, or NULL */
+    listNode *listed, *active; /* in `carriers`; in `active`, or NULL */
     mstime_t linger_until;
     size_t lingered;
     int code; /* of GOAWAY */
@@ -149,7 +148,7 @@ void respbGiveUsers(carrier *k, int all);
 void respbRequestsBegin(void);
 void respbSetLimits(carrier *k);
 void respbDecoderStart(carrier *k);
-void respbValuesResize(carrier *k, size_t capacity);
+void respbBatchGive(carrier *k);
 void respbTakeBytes(carrier *k, char *data, size_t len);
 void respbReadable(connection *conn);
 void respbAfterRun(carrier *k, client *c);

@@ -42,10 +42,9 @@ static carrier *carrierMake(client *c) {
     carrier *k = zcalloc(sizeof(*k));
     k->conn = c->conn;
     k->writers = listCreate();
-    k->batch.frames = k->frames;
-    respbValuesResize(k, VALUES_MIN);
     k->authenticated = c->flag.authenticated;
     listAddNodeTail(carriers, k);
+    k->listed = listLast(carriers);
 
     channel *zero = respbChannelMake(k, 0);
     zero->client = c;
@@ -155,12 +154,12 @@ static void carrierFree(carrier *k) {
     if (k->open) return; /* a client that is protected: later */
     if (k->conn) connClose(k->conn);
     if (k->active) listDelNode(active, k->active);
-    listDelNode(carriers, listSearchKey(carriers, k));
+    listDelNode(carriers, k->listed);
     listRelease(k->writers);
     for (int page = 0; page < PAGES; page++) zfree(k->pages[page]);
     zfree(k->in);
     zfree(k->out);
-    zfree(k->batch.values);
+    respbBatchGive(k);
     sdsfree(k->reason);
     zfree(k);
 }

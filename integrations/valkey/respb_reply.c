@@ -125,12 +125,19 @@ void respbWritable(connection *conn) {
 
 /* ---- Replies: from RESP3 to RESPB ---------------------------------------------------------------------------------- */
 
+/* A length or a number of at most nine digits, and the end of its line. Gives what is behind it, NULL for all others. */
+static const char *numberLine(const char *at, const char *end, uint32_t *n) {
+    const char *first = at;
+    for (*n = 0; at < end && at - first < 9 && *at >= '0' && *at <= '9'; at++) *n = *n * 10 + (uint32_t)(*at - '0');
+    return at == first || end - at < 2 || *at != '\r' ? NULL : at + 2;
+}
+
 /* The commonest replies, without the codec: OK, null, an integer, a bulk. Gives the bytes used, 0 for all others. */
 static size_t translateSimple(channel *ch, const char *data, size_t len) {
     carrier *k = ch->on;
-    unsigned char *at;
-    uint64_t n = 0;
-    size_t i = 1;
+    const char *end = data + len;
+    unsigned char *to;
+    uint32_t n;
     if (data[0] == '+') {
         if (len < 5 || memcmp(data, "+OK\r\n", 5) != 0) return 0;
         put16(put16(respbOutput(k, 4), 0x8000), ch->number);
@@ -142,25 +149,61 @@ static size_t translateSimple(channel *ch, const char *data, size_t len) {
         return 3;
     }
     if (data[0] != '$' && data[0] != ':') return 0;
-    while (i < len && i < 10 && data[i] >= '0' && data[i] <= '9') n = n * 10 + (uint64_t)(data[i++] - '0');
-    if (i == 1 || len < i + 2 || data[i] != '\r') return 0;
-    i += 2;
+    const char *at = numberLine(data + 1, end, &n);
+    if (!at) return 0;
     if (data[0] == ':') {
         if (n <= 0xFF) {
-            put16(put16(respbOutput(k, 4), 0x8100 | (unsigned)n), ch->number);
+            put16(put16(respbOutput(k, 4), 0x8100 | n), ch->number);
         } else {
-            put32(put16(put16(respbOutput(k, 8), 0x8010), ch->number), (uint32_t)n);
+            put32(put16(put16(respbOutput(k, 8), 0x8010), ch->number), n);
         }
-        return i;
+        return (size_t)(at - data);
     }
-    if (len - i < n + 2) return 0;
+    if ((size_t)(end - at) < (size_t)n + 2) return 0;
     if (n <= 0xFF) {
-        at = put16(put16(respbOutput(k, n + 4), 0x8200 | (unsigned)n), ch->number);
+        to = put16(put16(respbOutput(k, n + 4), 0x8200 | n), ch->number);
     } else {
-        at = put32(put16(put16(respbOutput(k, n + 8), 0x8003), ch->number), (uint32_t)n);
+        to = put32(put16(put16(respbOutput(k, (size_t)n + 8), 0x8003), ch->number), n);
     }
-    memcpy(at, data + i, n);
-    return i + n + 2;
+    memcpy(to, at, n);
+    return (size_t)(at - data) + n + 2;
+}
+
+/* The same for an array, a map or a set of bulks, nulls and integers, when all of it is there. No element is longer in RESPB. */
+static size_t translateFlat(channel *ch, const char *data, size_t len) {
+    carrier *k = ch->on;
+    const char *end = data + len;
+    unsigned type = data[0] == '*' ? 0x8004 : data[0] == '%' ? 0x8008 : data[0] == '~' ? 0x8009 : 0;
+    uint32_t count, n;
+    const char *at = type ? numberLine(data + 1, end, &count) : NULL;
+    if (!at) return 0;
+    uint64_t elements = (uint64_t)count << (data[0] == '%');
+    if (elements > len / 3) return 0;
+    if (k->out_size - k->out_len < len + 4) outputGrow(k, len + 4);
+    unsigned char *out = (unsigned char *)k->out + k->out_len, *to = put32(put16(put16(out, type), ch->number), count);
+    for (; elements; elements--) {
+        if (end - at < 3) return 0;
+        char kind = *at;
+        if (kind == '_') {
+            *to++ = 0x05;
+            at += 3;
+            continue;
+        }
+        if ((kind != '$' && kind != ':') || !(at = numberLine(at + 1, end, &n))) return 0;
+        if (kind == ':') {
+            *to++ = n <= 62 ? 0x41 + n : 0x10;
+            if (n > 62) to = put32(to, n);
+            continue;
+        }
+        if ((size_t)(end - at) < (size_t)n + 2) return 0;
+        *to++ = n <= 0x7F ? 0x80 | n : 0x03;
+        if (n > 0x7F) to = put32(to, n);
+        memcpy(to, at, n);
+        to += n;
+        at += n + 2;
+    }
+    respbOutput(k, (size_t)(to - out));
+    return (size_t)(at - data);
 }
 
 static void writeFrame(channel *ch, const respb_batch *batch) {
@@ -231,6 +274,7 @@ void respbTranslate(channel *ch, const char *data, size_t len) {
         half *part = ch->half;
         if (!part) {
             used = (ssize_t)translateSimple(ch, data, len);
+            if (!used) used = (ssize_t)translateFlat(ch, data, len);
             if (!used) {
                 repliesInit(&replies);
                 reply_batch.values_len = reply_batch.partial = reply_batch.taken = 0;

@@ -15,6 +15,8 @@ static robj **names;
 /* What is read is decoded here, unless a frame is not whole. */
 static char *shared_in;
 static int shared_in_busy;
+/* What decoding fills: a carrier has one from its first byte on, until no frame of its is left in part. One waits for the next. */
+static respb_batch spare;
 
 /* Called once, before anything else here. */
 void respbRequestsBegin(void) {
@@ -271,9 +273,29 @@ void respbSetLimits(carrier *k) {
     }
 }
 
-void respbValuesResize(carrier *k, size_t capacity) {
+static void valuesResize(carrier *k, size_t capacity) {
     k->batch.values_capacity = capacity;
     k->batch.values = zrealloc(k->batch.values, capacity * sizeof(respb_value));
+}
+
+static void batchTake(carrier *k) {
+    if (k->batch.values) return;
+    k->batch.frames = spare.values ? spare.frames : zmalloc(FRAMES_MAX * sizeof(respb_frame));
+    k->batch.values = spare.values ? spare.values : zmalloc(VALUES_MIN * sizeof(respb_value));
+    k->batch.values_capacity = VALUES_MIN;
+    k->batch.values_len = k->batch.partial = k->batch.taken = 0;
+    spare.values = NULL;
+}
+
+void respbBatchGive(carrier *k) {
+    if (k->batch.values && !spare.values && k->batch.values_capacity == VALUES_MIN) {
+        spare = k->batch;
+    } else {
+        zfree(k->batch.frames);
+        zfree(k->batch.values);
+    }
+    k->batch.frames = NULL;
+    k->batch.values = NULL;
 }
 
 /* Says what cannot be read (section 11). */
@@ -310,7 +332,7 @@ static size_t runBytes(carrier *k, const char *data, size_t len) {
             }
             used += k->batch.consumed;
         } else if (status == RESPB_FULL) {
-            respbValuesResize(k, k->batch.values_capacity * 2);
+            valuesResize(k, k->batch.values_capacity * 2);
         }
         if (k->authenticated && !was_authenticated) {
             respbSetLimits(k);
@@ -323,7 +345,7 @@ static size_t runBytes(carrier *k, const char *data, size_t len) {
         if (status != RESPB_FULL) {
             if (status == RESPB_OK && k->batch.values_capacity > VALUES_MIN) {
                 k->batch.values_len = k->batch.partial = 0;
-                respbValuesResize(k, VALUES_MIN);
+                valuesResize(k, VALUES_MIN);
             }
             return used;
         }
@@ -334,10 +356,12 @@ static size_t runBytes(carrier *k, const char *data, size_t len) {
 /* Runs `len` bytes at `data`, which are `in` or elsewhere, and keeps in `in` what is not done with. */
 void respbTakeBytes(carrier *k, char *data, size_t len) {
     k->busy = 1;
+    batchTake(k);
     size_t used = runBytes(k, data, len);
     k->busy = 0;
     k->in_len = len - used;
     if (k->in_len == 0) {
+        respbBatchGive(k);
         zfree(k->in);
         k->in = NULL;
         k->in_size = 0;

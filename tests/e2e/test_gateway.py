@@ -520,6 +520,40 @@ class Bounds(unittest.TestCase):
             for wire in wires[1:]:
                 wire.close()
 
+    def test_one_connection_is_lent_to_clients_of_either_protocol(self):
+        with Server() as backend, gateway(backend.port, "--leases", "1", *PATIENT, threads=1) as server:
+            wires = [server.connect() for _ in range(4)]
+            for wire in wires[1::2]:
+                wire.call("HELLO", "3")
+            for _ in range(20):
+                for wire in wires:
+                    wire.send(request("BLPOP", "list", "0.001"))
+                self.assertEqual([wire.reply() for wire in wires], [None] * 4)
+                # Nothing is left of who had it before: EXEC would be null.
+                for wire in wires:
+                    self.assertEqual([wire.call("WATCH", "k"), wire.call("SET", "k", "v"), wire.call("UNWATCH")], ["+OK"] * 3)
+                for wire in wires:
+                    wire.send(request("WATCH", "other") + request("MULTI") + request("HGETALL", "none") + request("EXEC"))
+                for at, wire in enumerate(wires):
+                    self.assertEqual([wire.reply() for _ in range(4)], ["+OK", "+OK", "+QUEUED", [{} if at % 2 else []]])
+            for wire in wires:
+                wire.close()
+
+    def test_who_needs_a_connection_of_his_own_while_a_script_runs_is_told_so(self):
+        """In the server's own words: it is there, and clients know what BUSY means."""
+        with Server("--busy-reply-threshold", "20") as backend, gateway(backend.port, *PATIENT, threads=1) as server:
+            with server.connect() as wire, backend.connect() as direct, backend.connect() as runs:
+                self.assertIsNone(wire.call("GET", "k"))
+                runs.send(request("EVAL", "while true do end", "0"))
+                wait_for(lambda: str(direct.call("GET", "k")).startswith("-BUSY"))
+                # The second time it has been tried in vain.
+                for _ in range(2):
+                    for words in (("BLPOP", "list", "0.01"), ("WATCH", "k")):
+                        self.assertTrue(str(refused := wire.call(*words)).startswith("-BUSY "), (words, refused))
+                self.assertEqual(wire.call("SCRIPT", "KILL"), "+OK")
+                self.assertRegex(runs.reply(), "killed")
+                wait_for(lambda: wire.call("BLPOP", "list", "0.01") is None)
+
     def test_a_password_behind(self):
         with Server("--requirepass", "s3cret") as backend:
             with gateway(f"redis://default:s3cret@127.0.0.1:{backend.port}") as server, server.connect() as wire:

@@ -88,6 +88,8 @@ pub(crate) enum Next {
     Free,
     /// Who blocked at this place, over the connection of this attempt, is not woken any more.
     Woken(u32, u64),
+    /// One answer less must come before somebody else has the connection.
+    Cleared,
     /// The request has found nothing: it waits, over a connection of its own.
     Wait(Recipient, bool, bool, Box<[u8]>),
     /// It may be that the server is no master any more.
@@ -160,7 +162,7 @@ pub(crate) fn replied(
         Expect::Own if is_error || bytes.first() == Some(&b'+') && bytes != OK => {
             next = Next::End(text(bytes));
         }
-        Expect::Own => {}
+        Expect::Own => next = Next::Cleared,
         Expect::Track(_) if is_error => {
             let text = format!("the server behind the gateway does not tell of changes: {}", text(bytes));
             tell(&mut front, Answer::Error(Error::err(text)));
@@ -331,7 +333,13 @@ pub(crate) fn aborted_by(line: &str) -> Option<&str> {
     line.strip_prefix("-EXECABORT Transaction discarded because of: ")
 }
 
+/// Why there is no connection to a server that is there and runs a script: its own word is passed on.
+pub(crate) const BUSY: &str = "BUSY";
+
 pub(crate) fn unreachable(why: &str) -> Error {
+    if why == BUSY {
+        return ErrorCode::Busy.into();
+    }
     Error::new(ErrorCode::Upstream, format!("the server behind the gateway cannot be reached: {why}"))
 }
 

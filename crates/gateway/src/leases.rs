@@ -30,6 +30,8 @@ pub(crate) struct Leases {
     pub(crate) count: usize,
     /// Being made.
     pub(crate) coming: usize,
+    /// Asked to speak another protocol.
+    pub(crate) turning: usize,
     /// Free ones, by their places; the one that was used last is taken first.
     pub(crate) free: Vec<u32>,
     pub(crate) waiting: VecDeque<Waiting>,
@@ -45,6 +47,7 @@ impl Leases {
             max,
             count: 0,
             coming: 0,
+            turning: 0,
             free: Vec::new(),
             waiting: VecDeque::new(),
             owners: HashMap::new(),
@@ -53,15 +56,12 @@ impl Leases {
     }
     /// Whether one more is to be made.
     pub(crate) fn wants_more(&self) -> bool {
-        self.free.is_empty() && self.coming < self.waiting.len() && self.count < self.max
+        self.free.is_empty() && self.coming + self.turning < self.waiting.len() && self.count < self.max
     }
-    /// The one who has waited longest, if a connection is free for him.
-    pub(crate) fn next(&mut self) -> Option<(Waiting, u32)> {
-        if self.waiting.is_empty() {
-            return None;
-        }
-        let place = self.free.pop()?;
-        Some((self.waiting.pop_front()?, place))
+    /// Whether the one who has waited longest speaks RESP2, if a connection is free for him.
+    pub(crate) fn next_speaks(&self) -> Option<bool> {
+        let is_there = !self.free.is_empty() && self.turning < self.waiting.len();
+        is_there.then(|| self.waiting.front().is_some_and(|waiting| waiting.resp2))
     }
     /// Has somebody be the next who needs no more than a connection. Says whether there is one.
     pub(crate) fn alone_first(&mut self) -> bool {

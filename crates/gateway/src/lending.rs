@@ -19,7 +19,7 @@ impl Upstream {
     pub(crate) fn speak(&mut self, at: u32, resp2: bool) {
         let Some(link) = self.link(at) else { return };
         if link.resp2 != resp2 {
-            link.resp2 = resp2;
+            (link.resp2, link.owed) = (resp2, link.owed + 1);
             let hello: &[u8] =
                 if resp2 { b"*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n" } else { b"*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n" };
             self.ask(at, &[hello], None, Due::new(None, Expect::Own, true));
@@ -56,9 +56,19 @@ impl Upstream {
 
     /// Lends connections that are free to those who have waited longest; has more made, if there may be more.
     pub(crate) fn lend(&mut self, _: &mut impl Front) {
-        while let Some((waiting, at)) = self.leases.next() {
-            let Waiting { to, bytes, expect, db, resp2, silent, skip, .. } = waiting;
-            self.speak(at, resp2);
+        while let Some(resp2) = self.leases.next_speaks() {
+            let speaks = |at: &u32| self.links[*at as usize].as_ref().is_some_and(|link| link.resp2 == resp2);
+            let place = self.leases.free.iter().rposition(speaks);
+            let Some(at) = place.map(|place| self.leases.free.remove(place)) else {
+                // What he sends waits for its answer: it may be refused.
+                let Some(at) = self.leases.free.pop() else { break };
+                self.speak(at, resp2);
+                self.link(at).into_iter().for_each(|link| link.turns = true);
+                self.leases.turning += 1;
+                continue;
+            };
+            let Some(waiting) = self.leases.waiting.pop_front() else { break };
+            let Waiting { to, bytes, expect, db, silent, skip, .. } = waiting;
             if let Some(link) = self.link(at) {
                 (link.owner, link.watches) = (Some(to), matches!(expect, Expect::Watch));
                 link.lends += 1;
@@ -67,7 +77,7 @@ impl Upstream {
             self.ask(at, &[&bytes], Some(db), Due::new(Some(to), expect, silent).skipping(skip));
         }
         while self.leases.wants_more() {
-            let resp2 = self.leases.waiting[self.leases.coming].resp2;
+            let resp2 = self.leases.waiting[self.leases.coming + self.leases.turning].resp2;
             self.leases.coming += 1;
             self.leases.count += 1;
             self.dial(resp2, true);
@@ -77,27 +87,36 @@ impl Upstream {
     /// A leased connection is nobody's any more. What is still due on it is nobody's either.
     pub(crate) fn free(&mut self, at: u32, front: &mut impl Front) {
         let Some(link) = self.link(at) else { return };
-        let (owner, unblocks) = (link.owner.take(), link.unblocks);
-        if let Some(owner) = owner {
+        if let Some(owner) = link.owner.take() {
             self.leases.owners.remove(&owner.client);
-            if unblocks == 0 {
-                self.leases.free.push(at);
-                self.lend(front);
-            }
+            self.settle(at, front);
         }
     }
-    /// What was to wake whoever blocked over a leased connection has been answered, or will not be: it can wake nobody
-    /// else.
-    pub(crate) fn woken(&mut self, at: u32, attempt: u64, front: &mut impl Front) {
-        let Some(link) = self.link(at).filter(|link| link.attempt == attempt) else { return };
-        link.unblocks = link.unblocks.saturating_sub(1);
-        if link.unblocks == 0 && link.owner.is_none() {
+    /// A leased connection that nobody has is free when all is answered that must be before somebody else has it.
+    fn settle(&mut self, at: u32, front: &mut impl Front) {
+        if self.link(at).is_some_and(|link| link.is_lease && link.owner.is_none() && link.owed == 0) {
             self.leases.free.push(at);
             self.lend(front);
         }
     }
+    /// One such answer has come.
+    pub(crate) fn cleared(&mut self, at: u32, front: &mut impl Front) {
+        let Some(link) = self.link(at).filter(|link| link.owed > 0) else { return };
+        link.owed -= 1;
+        let turns = std::mem::take(&mut link.turns);
+        self.leases.turning -= usize::from(turns);
+        self.settle(at, front);
+    }
+    /// What was to wake whoever blocked over a leased connection has been answered, or will not be: it can wake nobody
+    /// else.
+    pub(crate) fn woken(&mut self, at: u32, attempt: u64, front: &mut impl Front) {
+        if self.link(at).is_some_and(|link| link.attempt == attempt) {
+            self.cleared(at, front);
+        }
+    }
     pub(crate) fn unwatch(&mut self, at: u32, front: &mut impl Front) {
         self.ask(at, &[UNWATCH], None, Due::new(None, Expect::Own, true));
+        self.link(at).into_iter().for_each(|link| link.owed += 1);
         self.free(at, front);
     }
 
@@ -139,7 +158,7 @@ impl Upstream {
             let mut bytes = Vec::new();
             request(None, &Texts(&["CLIENT", "UNBLOCK", &id, reason]), &mut bytes);
             if let Ok(shared) = self.shared(resp2) {
-                self.link(at).into_iter().for_each(|link| link.unblocks += 1);
+                self.link(at).into_iter().for_each(|link| link.owed += 1);
                 self.ask(shared, &[&bytes], None, Due::new(None, Expect::Unblock(at, attempt), true));
             }
             return;

@@ -169,8 +169,11 @@ pub(crate) struct Link {
     pub(crate) watches: bool,
     /// How often it was lent.
     pub(crate) lends: u32,
-    /// Requests to wake who blocks over it that are not answered: they could wake the next one.
-    pub(crate) unblocks: u32,
+    /// Answers that must come before somebody else has it: to what wakes who blocks over it, and could wake the next
+    /// one, and to what leaves nothing of who had it.
+    pub(crate) owed: u32,
+    /// One of them is to another protocol, for somebody who waits.
+    pub(crate) turns: bool,
     /// The server tells of changes of keys that are read over it, where it is asked to.
     pub(crate) tracks: bool,
     /// CLIENT ID there.
@@ -210,7 +213,8 @@ impl Link {
             owner: None,
             watches: false,
             lends: 0,
-            unblocks: 0,
+            owed: 0,
+            turns: false,
             tracks: false,
             id: 0,
             gates: VecDeque::new(),

@@ -14,7 +14,7 @@ use weft_engine::behind::State;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Forwards, Kind};
 
-use crate::answer::{Answer, Front, Next, lost, replied, split_db, tell, unreachable, with_db};
+use crate::answer::{Answer, BUSY, Front, Next, lost, replied, split_db, tell, unreachable, with_db};
 use crate::breaker::Breaker;
 use crate::dial::{self, Arrival, Checks, Inbox, UNCHECKED};
 use crate::figures::{Figures, bump};
@@ -341,7 +341,7 @@ impl Upstream {
         let base = self.base;
         let stands = made.and_then(|(wire, id)| {
             if id == UNCHECKED && !(is_lease && self.leases.alone_first()) {
-                return Err("it answers BUSY, since a script takes long there".into());
+                return Err(BUSY.into());
             }
             let Some(link) = self.link(at) else { return Ok(()) };
             link.stands(wire, id, now_ms);
@@ -510,6 +510,7 @@ impl Upstream {
                         Next::GoOn => {}
                         Next::Free => self.free(at, front),
                         Next::Woken(at, attempt) => self.woken(at, attempt, front),
+                        Next::Cleared => self.cleared(at, front),
                         Next::Wait(to, silent, resp2, bytes) => {
                             let (db, bytes) = split_db(&bytes);
                             let who = (to, db, resp2, silent);
@@ -560,6 +561,7 @@ impl Upstream {
         let link = self.links.get_mut(at as usize)?.take()?;
         if link.is_lease {
             self.leases.count -= 1;
+            self.leases.turning -= usize::from(link.turns);
             self.leases.free.retain(|free| *free != at);
             if let Some(owner) = link.owner {
                 self.leases.owners.remove(&owner.client);
