@@ -257,7 +257,8 @@ pub(crate) fn check_reach(user: &User, args: &Args<'_>, dbs: (u8, usize)) -> Res
         return Ok(());
     }
     let text = format!(
-        "'{}' is served by a gateway to users who may do everything: what it runs has no user of its own in the server behind",
+        "'{}' is served by a gateway to users who may do everything: what it runs has no user of its own in the \
+         server behind",
         full_name(spec)
     );
     Err(Error::new(ErrorCode::NoPerm, text))
