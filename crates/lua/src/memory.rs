@@ -37,6 +37,9 @@ impl Budget {
 /// time: it takes as long as going through all of it.
 const COLLECTED_PART: usize = 32;
 
+/// The depth while a state is made, whatever calls whom: until it stands there is nobody to catch an error.
+const MAKING: u32 = 1 << 30;
+
 /// A change of a state's memory that the others are told of.
 const TOLD_BYTES: isize = 64 << 10;
 
@@ -122,7 +125,6 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) const fn new(budget: Arc<Budget>) -> Self {
-        // Until the state stands there is nobody to catch an error.
         let kept = Kept { first: [std::ptr::null_mut(); SIZES], bytes: [0; SIZES] };
         Self {
             kept,
@@ -132,7 +134,7 @@ impl Memory {
             used_bytes: 0,
             collected_bytes: 0,
             rest_bytes: 0,
-            depth: 1,
+            depth: MAKING,
         }
     }
     pub(crate) const fn used_bytes(&self) -> usize {
@@ -174,7 +176,11 @@ impl Memory {
     }
     /// It calls back into Lua.
     pub(crate) const fn pause(&mut self) -> u32 {
-        std::mem::replace(&mut self.depth, 0)
+        let depth = self.depth;
+        if depth < MAKING {
+            self.depth = 0;
+        }
+        depth
     }
     pub(crate) const fn resume(&mut self, depth: u32) {
         self.depth = depth;

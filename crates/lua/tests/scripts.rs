@@ -432,3 +432,16 @@ fn states_share_one_budget() {
     drop((one, two));
     assert_eq!(budget.used_bytes(), 0);
 }
+
+#[test]
+fn a_state_is_made_where_the_memory_is_full() {
+    let budget = std::sync::Arc::new(Budget::new(1));
+    let identity =
+        Identity { redis_version: "7.4.0", valkey_version: "9.1.0", server_name: "x", insecure: false };
+    let mut vm = Vm::new(std::sync::Arc::clone(&budget), &identity).expect("nobody could be told yet");
+    let mut host = Answering::default();
+    assert_eq!(vm.compile(b"return 1").expect_err("there is none for it"), "not enough memory");
+    budget.set_limit(8 << 20);
+    let chunk = vm.compile(b"return 1").expect("it compiles");
+    vm.call(World::Scripts, &chunk, (&[], &[]), &mut host).expect("there is room");
+}
