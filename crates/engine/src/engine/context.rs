@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::forwards::Forwards;
 use crate::job::Door;
+use crate::program::ends::Ends;
 use crate::program::prepared::Prepared;
 use crate::pubsub::PendingMessage;
 use crate::push::Push;
@@ -59,7 +60,9 @@ pub struct Local {
     /// What TIME has answered to the operation that runs, which it answers again; 0 for nothing yet.
     pub(crate) time_us: u64,
     /// When the time of the operation that runs is over, and of all that it fires, where anything may be fired.
-    pub(crate) ends: Option<Instant>,
+    pub(crate) ends: Option<Ends>,
+    /// How long telling all will take who get the messages of what the operation has fired, in nanoseconds.
+    pub(crate) told_ns: u64,
     /// How long what requests have fired has taken, in nanoseconds, since somebody looked.
     pub(crate) fired_ns: u64,
     /// When the present command began, if it is timed.
@@ -98,6 +101,7 @@ impl Local {
             programs: Prepared::default(),
             time_us: 0,
             ends: None,
+            told_ns: 0,
             fired_ns: 0,
             began: None,
             door: None,

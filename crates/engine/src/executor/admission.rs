@@ -26,6 +26,7 @@ use crate::script::{self, space::Space};
 use crate::session::{Session, client_flag};
 use crate::special;
 use crate::stats::bump;
+use crate::trigger::Ahead;
 
 /// What is to be done with a request.
 pub(super) enum Verdict {
@@ -261,8 +262,13 @@ fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>, session: &Session)
     Ok(Verdict::Queue)
 }
 
-/// Keeps a command for EXEC.
-pub(super) fn queue(settings: &Settings, session: &mut Session, args: &Args<'_>, sink: &mut ReplySink<'_>) {
+/// Keeps a command for EXEC, with the text that it brings as that was read.
+pub(super) fn queue(
+    settings: &Settings,
+    session: &mut Session,
+    (args, ahead): (&Args<'_>, Option<Ahead>),
+    sink: &mut ReplySink<'_>,
+) {
     let Some(transaction) = &mut session.transaction else { return };
     if args.spec.policy & policy::SELECTS_DB != 0
         && let Some(db) = args.int(1).ok().and_then(|db| u8::try_from(db).ok())
@@ -276,15 +282,17 @@ pub(super) fn queue(settings: &Settings, session: &mut Session, args: &Args<'_>,
         (&settings.respb_connection_queue_bytes_max, "respb-connection-queue-bytes")
     };
     let of_connection = session.info.connection.queued_bytes.load(Relaxed);
-    if of_connection + owned.memory_bytes() as u64 > limit.load(Relaxed) as u64 {
+    let bytes = owned.memory_bytes() + ahead.as_ref().map_or(0, Ahead::bytes);
+    if of_connection + bytes as u64 > limit.load(Relaxed) as u64 {
         transaction.refused = true;
-        transaction.queued = Vec::new();
+        (transaction.queued, transaction.ahead) = Default::default();
         transaction.queued_bytes = 0;
         session.tell_queued(Some((0, 0)));
         let text = format!("the transactions of this connection have queued too much ({directive})");
         return sink.error(&Error::new(ErrorCode::Limit, text));
     }
-    transaction.queued_bytes += owned.memory_bytes();
+    transaction.queued_bytes += bytes;
+    transaction.ahead.extend(ahead.map(|ahead| (transaction.queued.len(), Box::new(ahead) as _)));
     transaction.queued.push(owned);
     let queued = (transaction.queued.len(), transaction.queued_bytes);
     session.tell_queued(Some(queued));

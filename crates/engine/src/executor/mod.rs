@@ -371,10 +371,7 @@ impl Core<'_> {
         let mut turn = false;
         let until_ms = if lent.session.must_queue() && !self.joins(request.what, &args, lent.session) {
             0
-        } else if matches!(tier, Tier::Batch(_))
-            && self.waits_for_turn(request.what, &args)
-            && !lent.session.in_multi()
-        {
+        } else if matches!(tier, Tier::Batch(_)) && self.waits_for_turn((request.what, &args), lent.session) {
             turn = true;
             0
         } else {
@@ -488,7 +485,8 @@ impl Core<'_> {
         let (id, handler) = match admitted {
             Ok(Verdict::Run(id, handler)) => (id, handler),
             Ok(Verdict::Queue) => {
-                admission::queue(&self.engine.settings, session, args, sink);
+                let ahead = self.read_ahead(args);
+                admission::queue(&self.engine.settings, session, (args, ahead), sink);
                 return Ran::Done;
             }
             Ok(Verdict::Pause(until_ms)) => return Ran::Paused(until_ms),
@@ -538,8 +536,8 @@ impl Core<'_> {
         let errors =
             if matches!(handler.scope, Scope::Exec) && !failed { begun.errors() } else { sink.errors() };
         self.end_command((id, args), session, &begun, (errors, sink.len()));
-        if matches!(handler.scope, Scope::Brief(_)) {
-            // What a program fires is of its time.
+        if matches!(handler.scope, Scope::Brief(_) | Scope::Exec) {
+            // What a program or a transaction fires is of its time.
             self.local.fired_ns = 0;
             self.take_of_turn(self.charged_ns.saturating_sub(charged_ns));
         }

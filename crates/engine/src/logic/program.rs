@@ -168,6 +168,7 @@ fn run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (which, params) = context.local.programs.take(context.engine, By::Text, args)?;
     let outcome = which.program().run_in(&mut Inner::new(context, LogPlace::Script), params);
+    context.local.programs.free_text_later(which);
     outcome?.answer(sink);
     Ok(())
 }

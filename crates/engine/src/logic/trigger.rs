@@ -8,7 +8,7 @@ use weft_store::Section;
 use super::named::{self, listed, next_version};
 use super::program;
 use crate::args::Args;
-use crate::context::Context;
+use crate::context::{Context, Local};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Needs, Scope};
@@ -18,15 +18,30 @@ use crate::program::text::shown;
 use crate::program::value::{Members, Value};
 use crate::reply::ReplySink;
 use crate::trigger::TRIGGERS_MAX;
-use crate::trigger::definition::{Action, Trigger};
+use crate::trigger::definition::{Action, Read, Trigger};
 
 pub(super) const LIST: &[Entry] = &[
-    ("TRIGGER SET", Scope::World, set),
+    (
+        "TRIGGER SET",
+        Scope::Brief(|_, local, args, _| {
+            local.triggers.has_read(Read::of(args.bytes(2), args.bytes(3)));
+            Needs::World
+        }),
+        set,
+    ),
     ("TRIGGER GET", Scope::None, get),
     ("TRIGGER DEL", Scope::World, del),
     ("TRIGGER LIST", Scope::None, list),
-    ("TRIGGER ENABLE", Scope::World, |context, args, sink| switch(context, args, sink, true)),
-    ("TRIGGER DISABLE", Scope::World, |context, args, sink| switch(context, args, sink, false)),
+    (
+        "TRIGGER ENABLE",
+        Scope::Brief(|engine, local, args, _| switch_needs(engine, local, args)),
+        |context, args, sink| switch(context, args, sink, true),
+    ),
+    (
+        "TRIGGER DISABLE",
+        Scope::Brief(|engine, local, args, _| switch_needs(engine, local, args)),
+        |context, args, sink| switch(context, args, sink, false),
+    ),
     ("TRIGGER STATS", Scope::None, stats),
     ("TRIGGER TEST", Scope::Brief(|engine, _, args, open| test_needs(engine, args, open)), test),
     ("TRIGGER HELP", Scope::None, crate::commands::common::help::help),
@@ -54,7 +69,10 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     )?;
     let enabled = present.is_none_or(|trigger| trigger.enabled);
     let owner = context.session.user.name.clone();
-    let trigger = Trigger::parse(name, text, (version, enabled, &owner))
+    let trigger = context
+        .local
+        .triggers
+        .take_read((name, text), (version, enabled, &owner))
         .map_err(|problem| Error::err(format!("trigger {problem}")))?;
     // One that is stored later is not known yet.
     if let Some(stored) = trigger.program(&context.engine.programs) {
@@ -74,6 +92,14 @@ fn known(context: &Context<'_, '_>, name: &[u8]) -> Result<Arc<Trigger>, Error> 
         .ok_or_else(|| Error::new(ErrorCode::NoTrigger, format!("no trigger '{}' is stored", shown(name))))
 }
 
+/// Everything; the trigger is read before that is locked.
+fn switch_needs(engine: &Engine, local: &mut Local, args: &Args<'_>) -> Needs {
+    if let Some(present) = engine.triggers.get(args.bytes(2)) {
+        local.triggers.has_read(Read::of(&present.name, &present.text));
+    }
+    Needs::World
+}
+
 fn switch(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
@@ -82,8 +108,8 @@ fn switch(
 ) -> Result<(), Error> {
     let present = known(context, args.bytes(2))?;
     let of = (present.version + 1, enabled, &*present.owner);
-    let mut trigger = Trigger::parse(&present.name, &present.text, of)
-        .map_err(|problem| Error::err(format!("trigger {problem}")))?;
+    let read = context.local.triggers.take_read((&present.name, &present.text), of);
+    let mut trigger = read.map_err(|problem| Error::err(format!("trigger {problem}")))?;
     trigger.figures = Arc::clone(&present.figures);
     store(context, trigger, sink)
 }

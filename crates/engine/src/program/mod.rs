@@ -10,7 +10,7 @@
 //! | [`functions`], `arithmetic`, `text` | the functions of expressions |
 //! | [`value`], `bytes`, `reply`, `params` | values, and where they come from and go |
 //! | [`keys`] | which keys a program will come to |
-//! | [`budget`], `cost` | what it may do; what a command costs of it |
+//! | [`budget`], `cost`, `ends` | what it may do; what a command costs of it; when its time is over |
 //! | `quick` | which commands are not asked about, and need not be taken back |
 //! | `short` | GET, SET and INCR in a shorter form than their handlers have |
 //! | `run`, `effects` | running it; what it would change |
@@ -20,8 +20,9 @@
 mod arithmetic;
 pub mod budget;
 mod bytes;
-mod cost;
+pub(crate) mod cost;
 pub(crate) mod effects;
+pub(crate) mod ends;
 pub mod expr;
 pub mod functions;
 pub mod json;

@@ -45,7 +45,7 @@ pub(crate) enum By {
     Either,
 }
 
-impl Waits {
+impl Waiting {
     fn is_of(&self, engine: &Engine, by: By, args: &Args<'_>) -> bool {
         let own = self.args.args();
         (self.by, self.version, own.len()) == (by, engine.programs.version(), args.len())
@@ -53,7 +53,7 @@ impl Waits {
     }
 }
 
-impl Quick {
+impl Together {
     fn ran(&mut self, stored: Arc<Stored>, (more, failed): (u64, u64)) {
         self.runs += more;
         match self.programs.last_mut() {
@@ -98,7 +98,7 @@ impl Last {
 
 /// Quick programs that have run among neighbours, whose time is that of all of them in equal parts.
 #[derive(Debug)]
-struct Quick {
+struct Together {
     /// Since the first of them.
     began: Instant,
     runs: u64,
@@ -108,7 +108,7 @@ struct Quick {
 
 /// What was looked up for a run that waits.
 #[derive(Debug)]
-struct Waits {
+struct Waiting {
     given: Given,
     /// At which version of all programs.
     version: u64,
@@ -119,9 +119,23 @@ struct Waits {
 
 /// A program that was read.
 #[derive(Debug)]
-struct Read {
+pub(crate) struct Read {
     text: Box<[u8]>,
-    program: Result<Program, Problem>,
+    program: Result<Arc<Program>, Problem>,
+}
+
+impl Read {
+    fn of(text: &[u8]) -> Self {
+        Self { text: text.into(), program: Program::parse(text).map(Arc::new) }
+    }
+    /// The same, or one that is kept of those that come as texts.
+    pub(crate) fn kept(programs: &Programs, text: &[u8]) -> Self {
+        Self { text: text.into(), program: programs.of_text(text) }
+    }
+    /// Bytes of memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.len() + self.program.as_ref().map_or(0, |program| program.weight())
+    }
 }
 
 /// What a worker has looked up.
@@ -129,19 +143,19 @@ struct Read {
 pub(crate) struct Prepared {
     /// The one that runs now is among [`Self::quick`].
     among: bool,
-    quick: Option<Quick>,
+    quick: Option<Together>,
     /// The last stored one.
     last: Option<Last>,
     /// For the run that follows.
     next: Option<Given>,
     /// For one that waits until it has the keyspace to itself, which other requests may come before.
-    waits: Option<Box<Waits>>,
+    waits: Option<Box<Waiting>>,
     /// The program that is to be stored, read before everything is locked.
     read: Option<Read>,
     /// Memory for the values of the next one, empty.
     room: Vec<Value>,
-    /// Those that are stored no more, to be freed when nothing is locked.
-    gone: Vec<Arc<Stored>>,
+    /// Those that are used no more, to be freed when nothing is locked.
+    gone: Vec<Which>,
 }
 
 /// Values for which memory is kept.
@@ -149,8 +163,14 @@ const ROOM_MAX: usize = 64;
 
 impl Prepared {
     /// These are to be freed when nothing is locked.
-    pub(crate) fn free_later(&mut self, mut gone: Vec<Arc<Stored>>) {
-        self.gone.append(&mut gone);
+    pub(crate) fn free_later(&mut self, gone: Vec<Arc<Stored>>) {
+        self.gone.extend(gone.into_iter().map(Which::Stored));
+    }
+    /// So is one that came as a text, if nobody else has it.
+    pub(crate) fn free_text_later(&mut self, which: Which) {
+        if matches!(&which, Which::Text(program) if Arc::strong_count(program) == 1) {
+            self.gone.push(which);
+        }
     }
     /// Nothing is locked.
     #[inline]
@@ -171,6 +191,11 @@ impl Prepared {
         {
             return Ok(Which::Stored(Arc::clone(&last.stored)));
         }
+        if by != By::Name
+            && let Some(read) = self.read.take_if(|read| *read.text == *named)
+        {
+            return Ok(Which::Text(read.program?));
+        }
         let which = Which::of(programs, by, named)?;
         if let Which::Stored(stored) = &which {
             self.last = Some(Last { version, name: named.into(), stored: Arc::clone(stored) });
@@ -186,7 +211,7 @@ impl Prepared {
         let (needs, params) = match &which.program().keys {
             Keys::World(..) => {
                 let (version, args) = (engine.programs.version(), args.to_owned_args());
-                self.waits = Some(Box::new(Waits { given: (which, params), version, by, args }));
+                self.waits = Some(Box::new(Waiting { given: (which, params), version, by, args }));
                 return Needs::World;
             }
             _ if open => (Needs::Shards(Vec::new()), params),
@@ -205,13 +230,22 @@ impl Prepared {
     }
     /// Reads the program that is to be stored: everything is locked next, under which it is [taken](Self::take_read).
     pub(crate) fn read(&mut self, text: &[u8]) -> Needs {
-        self.read = Some(Read { text: text.into(), program: Program::parse(text) });
+        self.read = Some(Read::of(text));
         Needs::World
+    }
+    /// The program of the command that runs next was read before.
+    pub(crate) fn has_read(&mut self, read: Read) {
+        self.read = Some(read);
     }
     /// The program of a text that is stored now.
     pub(crate) fn take_read(&mut self, text: &[u8]) -> Result<Program, Problem> {
         let read = self.read.take().filter(|read| *read.text == *text);
-        read.map_or_else(|| Program::parse(text), |read| read.program)
+        // One that others have too, as it came as a text before, is read for itself.
+        match read.map(|read| read.program.map(Arc::into_inner)) {
+            Some(Ok(Some(program))) => Ok(program),
+            Some(Err(problem)) => Err(problem),
+            Some(Ok(None)) | None => Program::parse(text),
+        }
     }
     /// Whether a request runs a stored program that always takes about the same short time: if so it is about to, among
     /// its neighbours.
@@ -223,7 +257,7 @@ impl Prepared {
             None => self.find(&engine.programs, By::Name, name).is_ok_and(|which| which.program().quick),
         };
         if self.among && self.quick.is_none() {
-            self.quick = Some(Quick { began: Instant::now(), runs: 0, programs: Vec::new() });
+            self.quick = Some(Together { began: Instant::now(), runs: 0, programs: Vec::new() });
         }
         self.among
     }

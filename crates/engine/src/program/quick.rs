@@ -204,19 +204,26 @@ fn expressions(steps: &[Step]) -> usize {
     all
 }
 
-/// Whether an expression goes through all of something, or makes what is long: as a loop does.
+/// Whether an expression may take long, as a loop does.
 fn may_take_long(steps: &[Step]) -> bool {
     let mut any = false;
-    each_expr(steps, &mut |expr| {
-        expr.each(&mut |expr| {
+    each_expr(steps, &mut |expr| any |= expr.may_take_long());
+    any
+}
+
+impl Expr {
+    /// Whether it goes through all of something, or makes what is long.
+    pub(crate) fn may_take_long(&self) -> bool {
+        let mut any = false;
+        self.each(&mut |expr| {
             any |= match expr {
-                Expr::Each(_) => true,
-                Expr::Call(function, _) => function.may_take_long(),
+                Self::Each(_) => true,
+                Self::Call(function, _) => function.may_take_long(),
                 _ => false,
             };
         });
-    });
-    any
+        any
+    }
 }
 
 /// Goes through steps from their end. `calm`: nothing behind them can fail. Says whether nothing of them can either.

@@ -187,6 +187,9 @@ impl Program {
         let (args, around) = (std::mem::take(&mut local.composed), local.ends);
         // Its commands may fire what belongs to its time.
         if triggered {
+            if around.is_none() {
+                local.told_ns = 0;
+            }
             local.ends = frame.budget.begin_within(around);
         }
         let mut machine = Machine {

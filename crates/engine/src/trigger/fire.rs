@@ -27,6 +27,8 @@ use crate::handler::{Handler, Needs};
 use crate::inner::{self, Inner};
 use crate::keys;
 use crate::program::budget::{Budget, Limits};
+use crate::program::cost::told_ns;
+use crate::program::ends::Ends;
 use crate::program::expr::{Expr, Fault, Frame};
 use crate::program::keys::Keys;
 use crate::program::prepared::unknown;
@@ -181,6 +183,28 @@ impl Trigger {
         written.map_err(|fault| at(self.action.pointer(), &fault))?;
         Ok(text)
     }
+    /// Tells a channel of an event. One message is told as PUBLISH does; what telling further ones of an operation
+    /// takes belongs to its time, though it is done behind it.
+    pub(super) fn publish(
+        &self,
+        inner: &mut Inner<'_, '_, '_>,
+        channel: &Expr,
+        event: &Value,
+    ) -> Result<(), Error> {
+        let Context { engine, now_ms, .. } = *inner.context();
+        let mut args = Composed::default();
+        args.push(b"PUBLISH");
+        args.push(&self.told(engine, channel, now_ms, event.clone())?);
+        args.push(&event.to_json());
+        let id = inner::find(b"PUBLISH", None).ok_or(ErrorCode::Generic)?;
+        let (told_ns, local) = (told_ns(engine, &args.args(id.spec())), &mut *inner.context().local);
+        let is_first = local.told_ns == 0;
+        local.told_ns = local.told_ns.saturating_add(told_ns);
+        if !is_first && local.ends.is_some_and(|ends| ends.is_over_in(local.told_ns)) {
+            return Err(Error::new(ErrorCode::Limit, TOO_LONG));
+        }
+        run_command(inner, b"PUBLISH", &args)
+    }
     /// The error about its program, which is not stored.
     pub(crate) fn no_program(&self) -> Error {
         let name = match &self.action {
@@ -245,7 +269,9 @@ pub(crate) fn run(
     let around = context.local.ends;
     let began = around.is_none().then(Instant::now);
     if let Some(began) = began {
-        context.local.ends = Some(began + Duration::from_millis(default_limits(context.engine).time_ms));
+        context.local.told_ns = 0;
+        let limit = Duration::from_millis(default_limits(context.engine).time_ms);
+        context.local.ends = Some(Ends::behind(began, limit));
     }
     let mut inner = Inner::new(context, LogPlace::Script);
     if !inner.has_world() {
@@ -291,25 +317,25 @@ impl Firing<'_, '_, '_, '_> {
             Err(Error::new(ErrorCode::Limit, format!("triggers fire {DEPTH_MAX} deep at most")))
         } else if self.fired > FIRED_MAX {
             Err(Error::new(ErrorCode::Limit, format!("a command fires {FIRED_MAX} triggers at most")))
-        } else if looks && self.inner.context().local.ends.is_some_and(|ends| ends <= Instant::now()) {
-            let text =
-                "all that a command fires has the time that one program may have (program-time-ms-max)";
-            Err(Error::new(ErrorCode::Limit, text))
+        } else if looks && self.inner.context().local.ends.is_some_and(|ends| ends.is_over()) {
+            Err(Error::new(ErrorCode::Limit, TOO_LONG))
         } else {
             self.act(chain, event)
         };
-        outcome.map_err(|error| named(&self.inner.context().local.way, chain, error))
+        outcome.map_err(|error| named(&mut self.inner.context().local.way, chain, error))
     }
 
     /// A trigger whose program says that it may take longer lengthens the time of all. Says whether it may take long:
     /// a quick program does not, and is no reason to look at the clock.
     fn give_time(&mut self, trigger: &Trigger) -> bool {
         let context = self.inner.context();
-        let Some(stored) = trigger.program(&context.engine.programs) else { return true };
-        let long = trigger.when.is_some() || !stored.program.quick;
+        // What is done afterwards takes no time of the command.
+        let Action::Inside(_) = &trigger.action else { return trigger.long };
+        let Some(stored) = trigger.program(&context.engine.programs) else { return trigger.long };
+        let long = trigger.long || !stored.program.quick;
         let Some(began) = self.began.filter(|_| long || self.long) else { return long };
         let its = stored.program.limits.within(Limits::of(&context.engine.settings)).time_ms;
-        let ends = began + Duration::from_millis(its);
+        let ends = Ends::behind(began, Duration::from_millis(its));
         context.local.ends = context.local.ends.map(|before| before.max(ends));
         long
     }
@@ -362,12 +388,7 @@ impl Firing<'_, '_, '_, '_> {
                 self.as_owner(trigger, event.db, |inner| run_command(inner, b"XADD", &args))?;
             }
             Action::Publish(channel) => {
-                let mut frame = trigger.frame(engine, self.inner.context().now_ms, value.clone());
-                let mut args = Composed::default();
-                args.push(b"PUBLISH");
-                args.push_with(|text| frame.write_text(channel, text)).map_err(told)?;
-                args.push(&value.to_json());
-                self.as_owner(trigger, event.db, |inner| run_command(inner, b"PUBLISH", &args))?;
+                self.as_owner(trigger, event.db, |inner| trigger.publish(inner, channel, &value))?;
             }
         }
         self.events_since(mark, Some(chain))?;
@@ -396,6 +417,10 @@ impl Firing<'_, '_, '_, '_> {
     }
 }
 
+/// What is answered where what was fired takes too long.
+const TOO_LONG: &str = "all that a command fires has the time of one program together: 5 ms, or what the one among \
+    them says that asks for most (\"limits\": {\"time-ms\"}, at most program-time-ms-max)";
+
 /// Where a condition stands.
 pub(super) const WHEN: &str = "/when";
 
@@ -407,10 +432,11 @@ pub(super) fn at(pointer: &str, fault: &Fault) -> Error {
 
 /// An error with the names of the triggers that led to it, once.
 #[cold]
-fn named(way: &Way, chain: &Chain<'_>, error: Error) -> Error {
+fn named(way: &mut Way, chain: &Chain<'_>, error: Error) -> Error {
     if error.code == ErrorCode::NeedsWorld || error.code == ErrorCode::Trigger {
         return error;
     }
+    way.has_no_room |= error.code == ErrorCode::OutOfMemory;
     Figures::count(&chain.trigger.figures.failed);
     let text = format!("trigger {}: {}", way.and(&chain.names()), error.text).into();
     Error { code: ErrorCode::Trigger, prefix: Some(error.prefix().into()), text }

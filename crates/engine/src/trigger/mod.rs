@@ -8,8 +8,10 @@
 //! | [`event`] | what has happened, from the effects of a command |
 //! | `fire`, `direct` | a command with the triggers that it fires, in one group; the commonest of them |
 //! | `counted` | what is counted meanwhile |
+//! | `ahead` | what queued commands bring as texts, read |
 //! | `outbox` | what is done afterwards: attempts, back-off, dead letters |
 
+mod ahead;
 mod counted;
 pub mod definition;
 mod direct;
@@ -30,6 +32,7 @@ use weft_store::Section;
 use crate::catalogue::{DELETED, Named};
 use crate::engine::Engine;
 use crate::special;
+pub(crate) use ahead::Ahead;
 pub(crate) use counted::Counted;
 use definition::Trigger;
 pub(crate) use direct::Direct;
@@ -90,11 +93,13 @@ pub(crate) struct Seen {
     index: Arc<Index>,
     /// What the last trigger of the commonest form does.
     direct: Option<Box<Direct>>,
+    /// The trigger that is to be stored, read before everything is locked.
+    read: Option<definition::Read>,
 }
 
 impl Default for Seen {
     fn default() -> Self {
-        Self { version: u64::MAX, index: Arc::default(), direct: None }
+        Self { version: u64::MAX, index: Arc::default(), direct: None, read: None }
     }
 }
 
@@ -104,7 +109,7 @@ impl Seen {
     pub(crate) fn index(&mut self, engine: &Engine) -> &Arc<Index> {
         let version = engine.triggers.version();
         if version != self.version {
-            *self = Self { version, index: engine.triggers.index(), direct: None };
+            (self.version, self.index, self.direct) = (version, engine.triggers.index(), None);
         }
         &self.index
     }
@@ -143,7 +148,7 @@ impl Engine {
             }
         }
         self.put_triggers(all);
-        self.triggers.outbox.begin(self);
+        problems.extend(self.triggers.outbox.begin(self));
         problems
     }
 }

@@ -78,6 +78,8 @@ pub(crate) struct Way {
     names: String,
     /// What would have been done afterwards was too deep: another attempt is in vain.
     is_too_deep: bool,
+    /// The server has refused what was fired, because its memory is full.
+    pub(super) has_no_room: bool,
 }
 
 impl Way {
@@ -127,12 +129,17 @@ impl Entry {
 }
 
 impl Outbox {
-    /// Goes on behind the entries that there are.
-    pub(crate) fn begin(&self, engine: &Engine) {
+    /// Goes on behind the entries that there are. Says which cannot be read: nothing is done for these, and they go
+    /// when their turn comes.
+    pub(crate) fn begin(&self, engine: &Engine) -> Vec<String> {
         let entries = engine.keyspace.catalogue().entries(Section::Outbox);
         let last = entries.last().and_then(|(name, _)| Some(u64::from_be_bytes(*name.first_chunk()?)));
         engine.keyspace.catalogue().number_behind(last.unwrap_or(0));
         self.loads.fetch_add(1, Relaxed);
+        let number = |name: &[u8]| name.first_chunk().map_or(0, |name| u64::from_be_bytes(*name));
+        let cut = entries.iter().filter(|(_, bytes)| Entry::of(bytes).is_none());
+        cut.map(|(name, _)| format!("number {} of what waits for triggers cannot be read", number(name)))
+            .collect()
     }
 
     /// Adds what a trigger does afterwards, in the group of the change, which those `before` it have led to.
@@ -243,6 +250,8 @@ pub(crate) struct Runner {
     ready: VecDeque<Whose>,
     /// Keys whose first entry waits until then for its next attempt.
     waiting: BTreeSet<(u64, Whose)>,
+    /// Names of entries that cannot be read, which are to go.
+    unreadable: Vec<Box<[u8]>>,
 }
 
 impl std::fmt::Debug for Runner {
@@ -265,6 +274,7 @@ impl Runner {
             queues: HashMap::new(),
             ready: VecDeque::new(),
             waiting: BTreeSet::new(),
+            unreadable: Vec::new(),
         }
     }
 
@@ -290,6 +300,11 @@ impl Runner {
         {
             let world = worker.world();
             self.take_up(engine, loads);
+            for name in std::mem::take(&mut self.unreadable) {
+                // Whose it was is not known.
+                let event = Event { kind: 0, db: 0, key: Box::default() };
+                self.with_world(engine, &world, 0, |context| remove(context, &event, &name));
+            }
             let mut done = 0;
             while done < STEP && (done == 0 || began.elapsed() < STEP_TIME) && self.do_next(engine, &world) {
                 done += 1;
@@ -324,7 +339,8 @@ impl Runner {
             room -= 1;
             self.seen.0 = self.seen.0.max(number);
             let Some(entry) = Entry::of(&bytes) else {
-                debug_assert!(false, "an entry is read as it was written");
+                outbox.lost.fetch_add(1, Relaxed);
+                self.unreadable.push(name);
                 continue;
             };
             self.put((entry.event.db, entry.event.key), Due::Entry(number));
@@ -394,7 +410,7 @@ impl Runner {
         if let Some(entry) = entry.and_then(|bytes| Entry::of(&bytes))
             && let Err(error) = self.attempt(engine, world, &entry, Some(&name))
         {
-            if is_without_room(&error) {
+            if self.is_without_room(&error) {
                 self.wait_for_room(engine, whose);
                 return true;
             }
@@ -413,6 +429,11 @@ impl Runner {
         }
         self.go_on_with(whose);
         true
+    }
+    /// Whether an attempt has failed because there is no memory for it, be it for a trigger that it has fired. A
+    /// program may fail with the same word, which is its own.
+    fn is_without_room(&self, error: &Error) -> bool {
+        error.code == ErrorCode::OutOfMemory || error.code == ErrorCode::Trigger && self.local.way.has_no_room
     }
     /// The first thing of a key waits until there is memory for it.
     fn wait_for_room(&mut self, engine: &Engine, whose: Whose) {
@@ -441,16 +462,18 @@ impl Runner {
         entry: &Entry,
         name: Option<&[u8]>,
     ) -> Result<(), Error> {
-        let names = Way { names: entry.way.clone(), is_too_deep: false }
-            .and(&String::from_utf8_lossy(&entry.trigger));
-        self.local.way = Way { names, is_too_deep: false };
+        let names = String::from_utf8_lossy(&entry.trigger);
+        let names = Way { names: entry.way.clone(), ..Way::default() }.and(&names);
+        self.local.way = Way { names, ..Way::default() };
         self.with_world(engine, world, entry.event.db, |context| {
             context.depth = entry.depth;
             // A trigger that is gone, or switched off, does nothing any more.
             if let Some(trigger) = engine.triggers.get(&entry.trigger).filter(|trigger| trigger.enabled) {
                 act(context, &trigger, entry).inspect_err(|_| Figures::count(&trigger.figures.failed))?;
             }
-            remove(context, entry, name);
+            if let Some(name) = name {
+                remove(context, &entry.event, name);
+            }
             Ok(())
         })
     }
@@ -489,12 +512,13 @@ impl Runner {
                 args.push(value);
             }
             let told = run_command(&mut Inner::new(context, LogPlace::Script), b"XADD", &args);
-            if !told.as_ref().is_err_and(is_without_room) {
-                remove(context, entry, Some(name));
+            let has_no_room = told.is_err_and(|error| error.code == ErrorCode::OutOfMemory);
+            if !has_no_room {
+                remove(context, &entry.event, name);
             }
-            told
+            !has_no_room
         });
-        if told.is_err_and(|error| is_without_room(&error)) {
+        if !told {
             return false;
         }
         // Where the stream's name is that of something else, the figures alone say it.
@@ -526,12 +550,6 @@ impl Runner {
     }
 }
 
-/// Whether something was not done because there is no memory for it, be it by a trigger that it has fired.
-fn is_without_room(error: &Error) -> bool {
-    let code = ErrorCode::OutOfMemory;
-    error.code == code || error.code == ErrorCode::Trigger && error.prefix() == Error::from(code).prefix()
-}
-
 /// What a trigger does, with its owner's rights.
 fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Result<(), Error> {
     let engine = context.engine;
@@ -550,17 +568,12 @@ fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Resul
     }
     match &trigger.action {
         Action::After(_) => {
-            let stored = stored.ok_or(ErrorCode::NoProgram)?;
+            let stored = stored.ok_or_else(|| trigger.no_program())?;
             let params = stored.program.event_params(|| value)?;
             Inner::new(context, LogPlace::Script).whole(|inner| stored.run_inside(inner, params))?;
         }
         Action::Publish(channel) => {
-            let mut args = Composed::default();
-            args.push(b"PUBLISH");
-            let told = |fault| at(trigger.action.pointer(), &fault);
-            args.push_with(|text| frame.write_text(channel, text)).map_err(told)?;
-            args.push(&value.to_json());
-            run_command(&mut Inner::new(context, LogPlace::Script), b"PUBLISH", &args)?;
+            trigger.publish(&mut Inner::new(context, LogPlace::Script), channel, &value)?;
         }
         Action::Inside(_) | Action::Stream(_) => {}
     }
@@ -571,11 +584,10 @@ fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Resul
 }
 
 /// Removes an entry, under the lock of its key.
-fn remove(context: &mut Context<'_, '_>, entry: &Entry, name: Option<&[u8]>) {
-    let key = context.engine.keyspace.key(&entry.event.key);
-    let Some(name) = name else { return };
+fn remove(context: &mut Context<'_, '_>, event: &Event, name: &[u8]) {
+    let key = context.engine.keyspace.key(&event.key);
     if let Hold::World(_, guards) = &mut context.hold {
-        let mut op = Op::untouched(entry.event.db, context.now_ms, &mut context.local.effects.recorder);
+        let mut op = Op::untouched(event.db, context.now_ms, &mut context.local.effects.recorder);
         guards.shard(&key).set_entry(&mut op, Section::Outbox, name, None);
     }
 }

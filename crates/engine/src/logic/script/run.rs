@@ -19,7 +19,6 @@ use crate::keys;
 use crate::requests::is_container;
 use crate::script::Running;
 use crate::special;
-use crate::stats::bump;
 
 /// What is run.
 #[derive(Clone, Copy)]
@@ -46,8 +45,6 @@ pub(crate) struct ScriptRun<'r, 'c, 'a, 'b> {
     read_only: bool,
     wrote: bool,
     undoing: Option<Undoing>,
-    /// The commands that have run, how often and how often they failed: they count for nothing if it runs again.
-    ran: Vec<(CommandId, u64, u64)>,
     /// It has come to more than is locked.
     pub strayed: bool,
     killed: bool,
@@ -69,6 +66,10 @@ const STRAYED: &str = "ERR the script runs again with the whole keyspace";
 impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
     /// A run that has not begun.
     pub(crate) fn new(mut inner: Inner<'c, 'a, 'b>, subject: Subject<'r>, args: &'r Args<'r>) -> Self {
+        if !inner.has_world() {
+            // If it runs again what it has run counts for nothing.
+            inner.context().local.counted.begin();
+        }
         let now = inner.context().local.began.unwrap_or_else(Instant::now);
         let writes_nothing = subject.flags & (shebang::flag::COMPAT | shebang::flag::NO_WRITES);
         Self {
@@ -79,7 +80,6 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             read_only: subject.read_only || writes_nothing == shebang::flag::NO_WRITES,
             wrote: false,
             undoing: None,
-            ran: Vec::new(),
             strayed: false,
             killed: false,
             undeclared: false,
@@ -120,14 +120,6 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             // With nothing to be taken back by it is ended in the middle only when the server stops.
             None if self.killed && self.wrote => self.inner.context().local.effects.forget_group(),
             None => {}
-        }
-        if self.strayed {
-            let stats = &engine.stats.workers[usize::from(self.inner.context().local.worker)];
-            for (id, calls, failed) in self.ran.drain(..) {
-                let stats = &stats.by_command[usize::from(id.0)];
-                bump(&stats.calls, calls.wrapping_neg());
-                bump(&stats.failed, failed.wrapping_neg());
-            }
         }
         if self.undeclared && !self.strayed {
             engine.scripts.undeclared.fetch_add(1, Relaxed);
@@ -234,9 +226,6 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             self.begin_writing()?;
         }
         let outcome = self.inner.run(handler, args);
-        if !self.inner.has_world() {
-            self.note_ran(id, outcome.is_err().into());
-        }
         self.inner.context().note_call(args);
         match outcome {
             Ok(()) => Ok(()),
@@ -245,13 +234,6 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
                 Err(String::new())
             }
             Err(error) => Err(error.line()),
-        }
-    }
-    /// Scripts mostly go round the same few commands.
-    fn note_ran(&mut self, id: CommandId, failed: u64) {
-        match self.ran.iter_mut().find(|(other, ..)| *other == id) {
-            Some((_, calls, failures)) => (*calls, *failures) = (*calls + 1, *failures + failed),
-            None => self.ran.push((id, 1, failed)),
         }
     }
     fn may_be_full(&self) -> bool {
