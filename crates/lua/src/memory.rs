@@ -143,6 +143,10 @@ impl Memory {
     fn total(&self) -> usize {
         self.budget.used_bytes().saturating_add_signed(self.untold_bytes)
     }
+    /// What all states may take.
+    pub(crate) fn limit_bytes(&self) -> usize {
+        self.budget.limit_bytes.load(Relaxed)
+    }
     /// Whether so many bytes more are within the limit.
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         self.total().saturating_add(bytes) <= self.budget.limit_bytes.load(Relaxed)

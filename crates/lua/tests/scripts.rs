@@ -445,3 +445,16 @@ fn a_state_is_made_where_the_memory_is_full() {
     let chunk = vm.compile(b"return 1").expect("it compiles");
     vm.call(World::Scripts, &chunk, (&[], &[]), &mut host).expect("there is room");
 }
+
+#[test]
+fn what_a_command_is_given_is_no_more_than_scripts_may_have() {
+    // One text of 1 MiB, forty times, where scripts may have 32.
+    let script = "local s, t = string.rep('x', 1024 * 1024), {} for i = 1, 40 do t[i] = s end ";
+    for call in ["redis.call('PING', unpack(t))", "redis.acl_check_cmd('PING', unpack(t))"] {
+        let told = eval(&format!("{script} return {call}"));
+        assert!(told.contains("not enough memory for the arguments"), "{call}: {told}");
+    }
+    assert!(
+        !eval(&format!("{script} return redis.call('PING', unpack(t, 1, 20))")).contains("not enough memory")
+    );
+}

@@ -199,6 +199,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         composed.clear();
         words.iter().for_each(|word| composed.push(word));
         let ran = self.run_found(id, &composed.args(id.spec()));
+        composed.clear();
         self.inner.context().local.composed = composed;
         ran
     }
