@@ -1,7 +1,7 @@
 //! Guards the cost of requests over HTTP, from a worker's look at its sockets to what it has sent: instructions per
-//! command, counted by callgrind, against `instructions.json`, beside the same over RESP. And that of SETs that a log is
-//! told of, from their bytes to those that the log's thread writes, against `log_instructions.json`. Calls of the system
-//! count by what leads to them.
+//! command, counted by callgrind, against `instructions.json`, beside the same over RESP. And that of SETs that a log
+//! is told of, from their bytes to those that the log's thread writes, against `log_instructions.json`. Calls of the
+//! system count by what leads to them.
 
 #[allow(dead_code)]
 #[path = "../../protocol/tests/support/callgrind.rs"]
