@@ -115,9 +115,13 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         let outcome = self.may_run(args);
         // One that is to run again is no refusal.
         if matches!(&outcome, Err(refusal) if !matches!(refusal, Refusal::Unknown | Refusal::NeedsWorld)) {
-            bump(&self.counted(command_id(args)).rejected, 1);
+            self.rejected(command_id(args), 1);
         }
         outcome
+    }
+    /// A command is refused by whoever runs the operation, or runs though it was: so many more are counted.
+    pub(crate) fn rejected(&self, id: CommandId, more: i64) {
+        bump(&self.counted(id).rejected, more.cast_unsigned());
     }
     fn may_run(&mut self, args: &Args<'_>) -> Result<Handler, Refusal> {
         let spec = args.spec;

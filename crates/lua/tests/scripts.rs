@@ -205,10 +205,12 @@ fn nothing_that_is_shared_can_be_changed() {
     assert_eq!(eval("return getmetatable(string)"), "nil");
     assert_eq!(eval("local n = 0; for k in pairs(string) do n = n + 1 end; return n > 10"), "1");
     assert!(eval("return string.dump(function() end)").starts_with("-ERR"));
+    // Bytecode is read as text, and is none.
     assert_eq!(
-        eval("local f, e = loadstring('\\27Lua'); return {tostring(f), type(e)}"),
-        "[\"nil\" \"string\"]"
+        eval("local f, e = loadstring('\\27Lua', '@code'); return {tostring(f), e}"),
+        "[\"nil\" \"code:1: unexpected symbol near 'char(27)'\"]"
     );
+    assert_eq!(eval("\x1bLua"), "!user_script:1: unexpected symbol near 'char(27)'");
     assert_eq!(eval("return loadstring('return 1 + 1')()"), "2");
     assert_eq!(
         eval("local n = 0; return load(function() n = n + 1; return ({'return ', '7'})[n] end)()"),

@@ -149,6 +149,13 @@ fn push_number_text(frame: &mut Frame<'_>, number: f64) {
 
 fn run(frame: &mut Frame<'_>) -> Result<Called, Raise> {
     frame.reserve(8)?;
+    // Also whoever catches that it is told to end calls nothing more.
+    if let Some(why) = frame.shared().killed.clone() {
+        return Err(frame.raise_table(&why));
+    }
+    if frame.shared().pace.calls() {
+        frame.tick()?;
+    }
     let called = with_args(frame, |frame, args| frame.with_host(|host, frame| host.call(args, frame)))?;
     called.ok_or_else(|| fail(frame, "commands can be called while a script runs, and none does"))
 }

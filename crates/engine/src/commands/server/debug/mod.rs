@@ -23,7 +23,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, HandlerFn, Scope};
 use crate::info::random_id;
-use crate::reply::ReplySink;
+use crate::reply::{Protocol, ReplySink};
 
 pub(crate) const LIST: &[Entry] = &[("DEBUG", Scope::KeysOrWorld(is_about_keys), debug)];
 
@@ -415,15 +415,21 @@ fn protocol(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) 
                 sink.bool(number == 1);
             }
         }
-        "attrib" => sink.bulk(b"Some real reply following the attribute"),
+        "attrib" => {
+            if sink.wire().protocol == Protocol::Resp3 {
+                // It belongs to the value behind it, and counts for none.
+                sink.raw(b"|1\r\n$14\r\nkey-popularity\r\n*2\r\n$7\r\nkey:123\r\n:90\r\n");
+            }
+            sink.bulk(b"Some real reply following the attribute");
+        }
         "push" => {
             if !sink.wire().protocol.has_pushes() {
                 return Err(Error::err("RESP2 is not supported by this command"));
             }
+            sink.bulk(b"Some real reply following the push reply");
             sink.push(2);
             sink.bulk(b"server-cpu-usage");
             sink.int(42);
-            sink.bulk(b"Some real reply following the push reply");
         }
         "verbatim" => sink.verbatim(*b"txt", b"This is a verbatim\nstring"),
         "true" => sink.bool(true),
