@@ -285,6 +285,42 @@ class Forwards(BeforeOne):
         self.assertNotIn("ann", self.behind().call("ACL", "USERS"))
         self.assertEqual(admin.call("ACL", "DELUSER", "ann"), 1)
 
+    def test_nobody_has_more_rights_by_what_runs_there(self):
+        """What a script does its words do not show, and the server behind knows one user only."""
+        admin = self.connect()
+        self.addCleanup(admin.call, "ACL", "DELUSER", "bob", "eve")
+        self.assertEqual(admin.call("ACL", "SETUSER", "bob", "on", ">p", "~app:*", "resetchannels", "+@all", "-@dangerous"), "+OK")
+        self.assertEqual(admin.call("ACL", "SETUSER", "eve", "on", ">p", "~*", "&*", "+@all"), "+OK")
+        self.assertEqual([admin.call("SET", key, "v") for key in ("secret", "w_1")], ["+OK"] * 2)
+        digest = admin.call("SCRIPT", "LOAD", "return redis.call('GET', 'secret')")
+        bob, eve = self.connect(), self.connect()
+        self.assertEqual([wire.call("AUTH", name, "p") for wire, name in ((bob, "bob"), (eve, "eve"))], ["+OK"] * 2)
+        self.assertEqual([bob.call("SET", "app:k", "v"), bob.call("RPUSH", "app:l", "2", "1")], ["+OK", 2])
+        runs = [("EVAL", "return redis.call('FLUSHALL')", "0"), ("EVAL_RO", "return redis.call('GET', 'secret')", "0"), ("EVALSHA", digest, "0")]
+        runs += [("FCALL", "f", "0"), ("PROGRAM", "EVAL", "[]"), ("TRIGGER", "SET", "t", "{}")]
+        for words in runs:
+            refused = f"-NOPERM '{words[0].lower()}"
+            self.assertTrue(bob.call(*words).startswith(refused), words)
+            # Behind one that is under way, and in a transaction.
+            bob.send(request("GET", "app:k") + request(*words))
+            self.assertEqual(bob.reply(), "v")
+            self.assertTrue(bob.reply().startswith(refused), words)
+            self.assertEqual(bob.call("MULTI"), "+OK")
+            self.assertTrue(bob.call(*words).startswith(refused), words)
+            self.assertTrue(bob.call("EXEC").startswith("-EXECABORT"))
+            self.assertFalse(str(eve.call(*words)).startswith("-NOPERM"), words)
+            self.assertEqual([admin.call("SET", key, "v") for key in ("secret", "w_1", "app:k")], ["+OK"] * 3)
+            admin.call("DEL", "app:l")
+            self.assertEqual(bob.call("RPUSH", "app:l", "2", "1"), 2)
+        for words in (("GET", "w_*"), ("BY", "w_*")):
+            self.assertIn("denied due to insufficient ACL permissions", bob.call("SORT", "app:l", *words))
+        self.assertTrue(bob.call("SORT", "app:l", "STORE", "other").startswith("-NOPERM"))
+        self.assertEqual((bob.call("SORT", "app:l"), eve.call("SORT", "app:l", "GET", "w_*")), (["1", "2"], ["v", None]))
+        # Rights that are taken between a command and its EXEC.
+        self.assertEqual([eve.call("MULTI"), eve.call("EVAL", "return 1", "0")], ["+OK", "+QUEUED"])
+        self.assertEqual(admin.call("ACL", "SETUSER", "eve", "resetkeys", "~app:*"), "+OK")
+        self.assertTrue(eve.call("EXEC").startswith("-NOPERM"))
+
     def test_two_thousand_clients_over_few_connections(self):
         respb, direct = self.respb(), self.behind()
         wires = [self.connect() for _ in range(CLIENTS // 2)]

@@ -179,6 +179,19 @@ class Messages(BeforeMany, unittest.TestCase):
             self.assertIn(["pmessage", "n*", "news", f"from {node.port}"], heard)
         self.assertEqual(subscriber.call("PING"), "+PONG")
 
+    def test_what_is_published_is_counted_where_it_is_brought(self):
+        subscriber = self.subscriber(("SUBSCRIBE", "news"), ("PSUBSCRIBE", "n?ws"))
+        # Whoever publishes, and whichever node would have its requests without keys.
+        for number in range(2 * len(KEYS)):
+            publisher = self.connect()
+            self.assertEqual(publisher.call("PUBLISH", "news", number), 2)
+            self.assertEqual([publisher.call(*words) for words in (("MULTI",), ("publish", "news", "m"), ("EXEC",))][2], [2])
+            for message in (str(number), "m"):
+                heard = [subscriber.reply(), subscriber.reply()]
+                self.assertIn(["message", "news", message], heard)
+                self.assertIn(["pmessage", "n?ws", "news", message], heard)
+        self.assertEqual(publisher.call("PUBLISH", "nobody", "m"), 0)
+
     def test_shard_channels_are_where_their_slots_are(self):
         subscriber = self.subscriber(*(("SSUBSCRIBE", key) for key in KEYS))
         publisher = self.connect()
@@ -196,6 +209,7 @@ class Messages(BeforeMany, unittest.TestCase):
         wait_for(lambda: publisher.call("PUBSUB", "SHARDCHANNELS") == [])
 
     def test_who_is_subscribed_where_a_slot_moves_is_closed(self):
+        plain = self.subscriber(("SUBSCRIBE", "b"))
         for target in (1, 0):
             subscriber, other = self.subscriber(("SSUBSCRIBE", "b")), self.subscriber(("SSUBSCRIBE", "a"))
             self.cluster.move_slot(SLOT_OF_B, self.cluster.nodes[target])
@@ -209,6 +223,8 @@ class Messages(BeforeMany, unittest.TestCase):
             # Whom it does not concern nothing happens to.
             self.assertEqual(self.cluster.nodes[2].call("SPUBLISH", "a", "m"), 1)
             self.assertEqual(other.reply(), ["smessage", "a", "m"])
+            self.assertEqual(self.cluster.nodes[2].call("PUBLISH", "b", "m"), 0)
+            self.assertEqual(plain.reply(), ["message", "b", "m"], "it is another channel")
             again.close()
 
     def test_who_knows_what_is_subscribed(self):

@@ -15,7 +15,7 @@ except ImportError:
 
 from behind import PATIENT, BeforeMany, gateway
 from nodes import NOTICED_MS, PATIENT_MS, Cluster, program, wait_for
-from server import REPLY_SECONDS, Respb, Wire, request
+from server import REPLY_SECONDS, Closed, Respb, Wire, request
 from toxic import is_linearizable
 
 # Keys whose slots are of the first, second and third primary, as they begin; and one of the first's slot.
@@ -426,11 +426,22 @@ class Losses(Loaded, unittest.TestCase):
         self.load.go_on()
         lost = self.cluster.primary_of(SLOT_OF_B)
         heir = self.cluster.replica_of(lost)
+        subscriber = self.server.connect()
+        self.addCleanup(subscriber.close)
+        self.assertEqual(subscriber.call("SUBSCRIBE", "news"), ["subscribe", "news", 1])
+        # It is the one that brings what is published.
+        self.assertEqual(lost.call("PUBSUB", "NUMSUB", "news"), ["news", 1])
         os.kill(lost.process.pid, signal.SIGSTOP)
         try:
             wait_for(heir.is_primary)
             # Who has asked the one that says nothing is told so; then the heir is asked.
             wait_for(self.is_served)
+            # Who listens would miss what is published; others bring it.
+            self.assertRaises((Closed, ConnectionResetError), subscriber.reply)
+            with self.server.connect() as again, self.server.connect() as publisher:
+                wait_for(lambda: again.call("SUBSCRIBE", "news") == ["subscribe", "news", 1])
+                wait_for(lambda: publisher.call("PUBLISH", "news", "m") == 1)
+                self.assertEqual(again.reply(), ["message", "news", "m"])
         finally:
             os.kill(lost.process.pid, signal.SIGCONT)
         wait_for(self.cluster.is_well)

@@ -14,7 +14,7 @@ import unittest
 
 from behind import PATIENT, REDIS, Redis, Relay, gateway
 from nodes import wait_for
-from server import REPLY_SECONDS, Server, Wire, request
+from server import REPLY_SECONDS, Closed, Server, Wire, request
 from toxic import Toxic, is_linearizable
 
 CLIENTS = 6
@@ -23,6 +23,8 @@ LIMIT_MS = 1_500
 # A client that was refused asks again so much later.
 BACK_OFF_SECONDS = 0.02
 SHORT_MS = 1_500
+# A connection that is silent for so long is asked whether its server is there, which has as long to answer.
+IDLE_MS = 4_000
 
 
 def figures(server):
@@ -160,6 +162,54 @@ class Networks(Behind):
         finally:
             os.kill(self.backend.process.pid, signal.SIGCONT)
         wait_for(lambda: wire.call("GET", "k") == "v")
+
+
+class Subscriptions(Behind):
+    """Who listens counts on hearing."""
+
+    def subscribed(self, channel):
+        wire = self.connect()
+
+        def is_subscribed():
+            # The server may have been tried in vain just now.
+            wire.send(request("SUBSCRIBE", channel))
+            return wire.reply() == ["subscribe", channel, 1]
+
+        wait_for(is_subscribed)
+        return wire
+
+    def test_a_server_that_stands_still(self):
+        self.start("--upstream-timeout", str(SHORT_MS))
+        subscriber, late = self.subscribed("news"), self.connect()
+        os.kill(self.backend.process.pid, signal.SIGSTOP)
+        try:
+            late.send(request("SUBSCRIBE", "other"))
+            self.assertRegex(late.reply(), f"cannot be reached: nothing came for {SHORT_MS} ms")
+            # Whoever is subscribed would miss what is published.
+            self.assertRaises((Closed, ConnectionResetError), subscriber.reply)
+        finally:
+            os.kill(self.backend.process.pid, signal.SIGCONT)
+        again = self.subscribed("news")
+        self.assertEqual(self.direct("PUBLISH", "news", "m"), 1)
+        self.assertEqual(again.reply(), ["message", "news", "m"])
+        self.assertEqual(late.call("PING"), "+PONG")
+
+    def test_who_hears_nothing_for_long_stays(self):
+        backends = [Server()] if REDIS is None else [Server(), Redis()]
+        for backend in backends:
+            with self.subTest(backend=type(backend).__name__):
+                self.addCleanup(backend.stop)
+                relay = Relay(backend.port)
+                self.addCleanup(relay.close)
+                server = gateway(relay.port, "--upstream-timeout", str(IDLE_MS), threads=1)
+                self.addCleanup(server.stop)
+                with server.connect() as wire, backend.connect() as direct:
+                    wait_for(lambda wire=wire: wire.call("SUBSCRIBE", "news") == ["subscribe", "news", 1])
+                    # The server is asked again only when it has answered, and nothing else is asked here.
+                    for times in range(2, 4):
+                        relay.wait_for_request(request("PING"), times)
+                    self.assertEqual(direct.call("PUBLISH", "news", "m"), 1)
+                    self.assertEqual(wire.reply(), ["message", "news", "m"])
 
 
 class OutOfTurn(Behind):

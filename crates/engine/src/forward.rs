@@ -10,13 +10,15 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use weft_protocol::table::{CommandSpec, flag};
+use weft_protocol::table::{CommandSpec, flag, policy};
 use weft_protocol::{Arg, request::Arguments, resp};
 
+use crate::acl::User;
 use crate::args::{Args, OwnedArgs};
+use crate::commands::keys::sort;
 use crate::context::{Context, Local};
 use crate::engine::{Engine, command_id};
-use crate::error::{Error, full_name};
+use crate::error::{Error, ErrorCode, full_name};
 pub use crate::forwards::*;
 use crate::keys;
 use crate::requests::{Postponed, What};
@@ -238,6 +240,27 @@ pub(crate) fn exec(
 
 fn refused(spec: &CommandSpec, why: &str) -> Error {
     Error::err(format!("'{}' is not served by a gateway: {why}", full_name(spec)))
+}
+
+/// Whether a user who may not do everything may have a request run where everybody is one user, who may: not if it does
+/// what its words do not show.
+pub(crate) fn check_reach(user: &User, args: &Args<'_>, dbs: (u8, usize)) -> Result<(), Error> {
+    let spec = args.spec;
+    let container = spec.container.map_or("", |container| container.spec().name);
+    let runs = policy::RUNS_SCRIPT | policy::RUNS_SHA | policy::RUNS_FUNCTION;
+    let is_logic = match (container, spec.name) {
+        ("PROGRAM", "DRYRUN" | "EVAL" | "RUN") | ("TRIGGER", "ENABLE" | "SET" | "TEST") => true,
+        ("", "SORT" | "SORT_RO") => return sort::check_rights_of(user, args, dbs),
+        _ => spec.policy & runs != 0,
+    };
+    if !is_logic {
+        return Ok(());
+    }
+    let text = format!(
+        "'{}' is served by a gateway to users who may do everything: what it runs has no user of its own in the server behind",
+        full_name(spec)
+    );
+    Err(Error::new(ErrorCode::NoPerm, text))
 }
 
 /// What of CLIENT TRACKING ON is not served.

@@ -94,6 +94,8 @@ pub(crate) enum Next {
     Wait(Recipient, bool, bool, Box<[u8]>),
     /// It may be that the server is no master any more.
     Doubt,
+    /// A database was not selected, with this error: nothing may run that was to run in it.
+    Refused(Box<[u8]>),
     /// The connection cannot be used.
     End(String),
 }
@@ -145,18 +147,11 @@ pub(crate) fn replied(
     let mut next = Next::GoOn;
     // It may be another client's by now.
     let free = if due.lends == link.lends { Next::Free } else { Next::GoOn };
-    if link.strays && due.db.is_some() && !has_not_run(bytes) {
-        tell(&mut front, Answer::Error(lost(STRAYED, true)));
-        return Next::End(STRAYED.into());
-    }
     match due.expect {
         Expect::Aside => {}
-        Expect::Database if is_error => {
-            link.strays = true;
-            link.forget_db();
-        }
+        Expect::Database if is_error => next = Next::Refused(bytes.into()),
         Expect::Database if bytes != OK => next = Next::End(text(bytes)),
-        Expect::Database => link.strays = false,
+        Expect::Database => link.is_selected(),
         Expect::Role => {
             if !is_error && words(bytes).next().is_none_or(|role| role != b"master") {
                 next = Next::End(NO_MASTER.into());
@@ -180,7 +175,7 @@ pub(crate) fn replied(
         }
         Expect::Plain | Expect::Watch => tell(&mut front, Answer::Reply { bytes, resp2 }),
         Expect::Select(db) if !is_error => {
-            link.strays = false;
+            link.is_selected();
             checks.db_max.fetch_max(db, Relaxed);
             if let Some(to) = due.to {
                 front(to, Answer::Selected { db, silent: due.silent });
@@ -188,8 +183,7 @@ pub(crate) fn replied(
         }
         Expect::Select(_) => {
             tell(&mut front, Answer::Reply { bytes, resp2 });
-            link.strays = true;
-            link.forget_db();
+            next = Next::Refused(bytes.into());
         }
         Expect::Exec if is_error && !is_over(bytes) => {
             tell(&mut front, Answer::Error(in_doubt(bytes)));
@@ -315,14 +309,6 @@ const NO_MULTI: &[u8] = b"-ERR EXEC without MULTI";
 fn is_over(error: &[u8]) -> bool {
     let ends: [&[u8]; 6] = [b"-EXECABORT ", b"-MOVED ", b"-ASK ", b"-TRYAGAIN ", b"-CLUSTERDOWN ", NO_MULTI];
     ends.iter().any(|end| error.starts_with(end))
-}
-
-/// Why a connection ends on which something ran in a database that is not its own.
-const STRAYED: &str = "its database was not selected, and it was not refused";
-
-/// Whether what is behind a SELECT that was refused was refused too.
-fn has_not_run(reply: &[u8]) -> bool {
-    reply.starts_with(b"-BUSY ") || reply.starts_with(b"-LOADING ") || reply.starts_with(b"-EXECABORT ")
 }
 
 fn still_open(error: &[u8]) -> String {

@@ -38,7 +38,7 @@ pub(crate) struct Map {
     /// For each slot, which of them has it.
     pub(crate) owners: Vec<u16>,
     /// All nodes that may be asked.
-    nodes: Vec<Address>,
+    pub(crate) nodes: Vec<Address>,
 }
 
 struct Known {
@@ -105,12 +105,14 @@ impl Atlas {
         let known = self.known();
         known.map.clone().ok_or_else(|| known.why.clone())
     }
-    /// All nodes that may be asked, those of the map first.
+    /// All nodes that may be asked: those that have slots, then their replicas, then those that were named at first.
     pub(crate) fn nodes(&self) -> Vec<Address> {
-        let mut nodes = self.known().map.as_ref().map_or_else(Vec::new, |map| map.nodes.clone());
-        for seed in &self.seeds {
-            if !nodes.contains(seed) {
-                nodes.push(seed.clone());
+        let map = self.known().map.clone();
+        let of_map = map.iter().flat_map(|map| map.primaries.iter().chain(&map.nodes));
+        let mut nodes: Vec<Address> = Vec::new();
+        for node in of_map.chain(&self.seeds) {
+            if !nodes.contains(node) {
+                nodes.push(node.clone());
             }
         }
         nodes

@@ -20,7 +20,7 @@ use crate::options::Options;
 use crate::orders::{Client, Order, Orders, Seen, State};
 use crate::parts::{PARTS_A_TURN, Parts};
 use crate::replicas::Replicas;
-use crate::scripts::Scripts;
+use crate::scripts::{Scripts, publishes};
 use crate::upstream::{SERVERS_MAX, Upstream, server_of};
 
 /// How often a request that came before the map is looked at.
@@ -425,6 +425,7 @@ impl Cluster {
         let node = match (pinned, next) {
             (Some(node), _) => Ok(node),
             (None, Some(address)) => self.node(&address, false),
+            (None, None) if slot.is_none() && publishes(&order.bytes) => self.publisher(order.tries),
             (None, None) => self.reader(id, at).map_or_else(|| self.owner(id, slot), Ok),
         };
         let node = match node {
@@ -455,6 +456,15 @@ impl Cluster {
         let of = map.replicas.get(usize::from(map.owners[usize::from(slot)]))?;
         let address = replicas.choose(of, id as usize)?.clone();
         self.node(&address, true).ok()
+    }
+
+    /// Who is told of messages: the node that brings them here, which counts who listens here; or where it would be
+    /// looked for.
+    fn publisher(&mut self, tries: u32) -> Result<usize, Error> {
+        match self.common.hub.brought_by() {
+            Some(address) => self.node(&address, false),
+            None => self.owner(tries.into(), None),
+        }
     }
 
     /// Who has a slot; for what has none, always the same node for one client.

@@ -12,6 +12,7 @@ use weft_client::{Address, Config, Connection, Protocol, Reply};
 use weft_engine::Postponed;
 use weft_engine::mailbox::Recipient;
 
+use crate::atlas::Atlas;
 use crate::options::{Options, Sentinel};
 
 /// A connection on which nothing comes for so long is looked at by the system, which gives it up after as long again.
@@ -83,21 +84,22 @@ pub(crate) fn begin(
     }
 }
 
-/// Connects to the server, wherever it is now; to any node of a cluster.
+/// Connects to any node of a cluster over RESP3, and gives its address.
+pub(crate) fn any_node(options: &Options, atlas: &Atlas) -> weft_client::Result<(Connection, Address)> {
+    let to = options.to.clone().with_protocol(Protocol::Resp3);
+    let mut last = weft_client::Error::Unexpected("no node of the cluster is known");
+    for address in atlas.nodes() {
+        match Connection::connect(&Config { address: address.clone(), ..to.clone() }) {
+            Ok(connection) => return Ok((connection, address)),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Connects to the server, wherever it is now.
 pub(crate) fn server(options: &Options, resp2: bool) -> weft_client::Result<Connection> {
     let to = options.to.clone().with_protocol(if resp2 { Protocol::Resp2 } else { Protocol::Resp3 });
-    if let Some(atlas) = &options.atlas
-        && !options.cluster.is_empty()
-    {
-        let mut last = weft_client::Error::Unexpected("no node of the cluster is known");
-        for address in atlas.nodes() {
-            match Connection::connect(&Config { address, ..to.clone() }) {
-                Ok(connection) => return Ok(connection),
-                Err(error) => last = error,
-            }
-        }
-        return Err(last);
-    }
     let Some(sentinel) = &options.sentinel else { return Connection::connect(&to) };
     let mut connection = Connection::connect(&Config { address: find(sentinel, &to)?, ..to })?;
     // Sentinel may name one that is a master no more, or not yet.

@@ -3,10 +3,11 @@
 //! subscribed here (`weft_engine::pubsub`).
 //!
 //! A client's SUBSCRIBE runs here when the server has confirmed every name of it: a message that is published behind
-//! its answer reaches it. Names that nobody wants any more are given up by and by.
+//! its answer reaches it. Names that nobody wants any more are given up by and by. A connection on which nothing comes is
+//! asked whether its server is there; it ends as any other that nothing comes over of what is due.
 //!
 //! In front of one server there is one connection for all. In front of a cluster one node brings what is published
-//! anywhere; the owner of a shard channel's slot brings that; events of keys are brought by each primary, for its own.
+//! anywhere, and what is published here goes to it, so that its count has who listens here; the owner of a shard channel's slot brings that; events of keys are brought by each primary, for its own.
 //! Where another node takes a primary's place or a slot moves, whoever could miss something is closed.
 
 use std::collections::{BTreeMap, HashSet};
@@ -28,15 +29,17 @@ use weft_engine::{Engine, Postponed, keys};
 use crate::answer::Redirect;
 use crate::atlas::NOBODY;
 use crate::dial::{self, Arrival, Inbox};
-use crate::lines::{Line, Name, is_of_events, may_be_of_events};
+use crate::lines::{Line, Name, is_of_events, may_be_of_events, nothing_came};
 use crate::options::Options;
 
 /// How often names are looked for that nobody wants any more.
 const LOOK: Duration = Duration::from_secs(1);
 /// The pause after a connection could not be made, in which whoever subscribes is refused.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The pause before a slot's owner is looked for again.
+/// The pause before a slot's owner is looked for again, and before what is due is looked at.
 const AGAIN: Duration = Duration::from_millis(50);
+/// What is taken of one connection before the others, and whoever wants something, have their turn.
+const EVENTS_MAX: usize = 256;
 /// The connection for all that is not of one node.
 const ANY: u64 = 0;
 
@@ -79,6 +82,8 @@ pub(crate) struct Hub {
     wake: OwnedFd,
     /// Another number after each loss.
     generation: AtomicU64,
+    /// The node of a cluster that brings what is published anywhere.
+    brings: Mutex<Option<Address>>,
     options: Arc<Options>,
     engine: Reference,
 }
@@ -99,6 +104,7 @@ impl Hub {
             desk: Mutex::default(),
             wake: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
             generation: AtomicU64::new(0),
+            brings: Mutex::default(),
             options,
             engine: Reference(engine),
         });
@@ -138,6 +144,14 @@ impl Hub {
         self.wake();
     }
 
+    /// The node of a cluster that brings what is published anywhere, if one does.
+    pub(crate) fn brought_by(&self) -> Option<Address> {
+        self.brings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    fn is_brought_by(&self, node: Option<Address>) {
+        *self.brings.lock().unwrap_or_else(PoisonError::into_inner) = node;
+    }
+
     /// Whether what was confirmed for a connection still comes.
     pub(crate) fn is_current(&self, generation: u64) -> bool {
         self.generation.load(Relaxed) == generation
@@ -154,20 +168,18 @@ impl Hub {
     }
 
     /// What some are subscribed to comes no more: nobody may think that he is.
-    fn close(&self, picks: impl Fn(&[u8], bool) -> bool) {
+    fn close(&self, names: &HashSet<Name>) {
+        if names.is_empty() {
+            return;
+        }
+        let names: HashSet<(SubscriptionKind, &[u8])> =
+            names.iter().map(|(kind, name)| (*kind, &**name)).collect();
         let engine = self.engine.0;
         // Behind this, who was confirmed before is closed when he is subscribed.
         self.generation.fetch_add(1, Relaxed);
         let _desk = self.desk();
-        for who in engine.pubsub.subscribers_where(picks) {
+        for who in engine.pubsub.subscribers_where(|name, kind| names.contains(&(kind, name))) {
             engine.post(Message::Kill(who, Kill::Upstream));
-        }
-    }
-    fn close_all_of(&self, names: &HashSet<Name>) {
-        let names: HashSet<(&[u8], bool)> =
-            names.iter().map(|(kind, name)| (&**name, *kind == SubscriptionKind::Pattern)).collect();
-        if !names.is_empty() {
-            self.close(|name, is_pattern| names.contains(&(name, is_pattern)));
         }
     }
 }
@@ -176,8 +188,8 @@ impl Hub {
 type Source = (Option<Address>, Vec<Box<[u8]>>);
 /// A wish, and the requests that must be answered: of which connection, which.
 type Waiting = (Vec<(u64, u64)>, Wish);
-/// A connection that was made: for whom, by which attempt.
-type Made = (u64, u64, Result<Connection, String>);
+/// A connection that was made: for whom, by which attempt; and to which node, where any would do.
+type Made = (u64, u64, Result<(Connection, Option<Address>), String>);
 
 /// The thread's own.
 struct State {
@@ -189,8 +201,9 @@ struct State {
     /// Wishes of which is not known who could fulfil them.
     later: Vec<Wish>,
     made: (Sender<Made>, Receiver<Made>),
-    /// The cluster's primaries, and by which map.
+    /// The cluster's primaries and all its nodes, and by which map.
     primaries: Vec<Address>,
+    nodes: Vec<Address>,
     version: u64,
     looked: Instant,
 }
@@ -205,6 +218,7 @@ impl State {
             later: Vec::new(),
             made: channel(),
             primaries: Vec::new(),
+            nodes: Vec::new(),
             version: 0,
             looked: Instant::now(),
         }
@@ -220,16 +234,17 @@ impl State {
             for wish in std::mem::take(&mut self.later).into_iter().chain(new) {
                 self.wish(wish);
             }
-            for number in self.numbers() {
-                if let Err(why) = self.receive(number) {
-                    self.end(number, &why);
-                }
-            }
-            self.answer_confirmed();
             if self.looked.elapsed() >= LOOK {
                 self.looked = Instant::now();
                 self.give_up_unwanted();
             }
+            for number in self.numbers() {
+                if let Err(why) = self.receive(number).and_then(|()| self.look(number)) {
+                    self.end(number, &why);
+                }
+            }
+            self.answer_confirmed();
+            self.answer_late();
             self.wait();
         }
     }
@@ -242,7 +257,14 @@ impl State {
         let mut fds = vec![PollFd::new(&self.hub.wake, PollFlags::IN)];
         let connections = self.lines.values().filter_map(|line| line.connection.as_ref());
         fds.extend(connections.map(|connection| PollFd::from_borrowed_fd(connection.as_fd(), PollFlags::IN)));
-        let limit = if self.later.is_empty() { LOOK } else { AGAIN };
+        let is_due = !self.later.is_empty()
+            || !self.waiting.is_empty()
+            || self.lines.values().any(|line| line.connection.is_some() && line.is_due());
+        let limit = match () {
+            () if self.lines.values().any(|line| line.unread) => Duration::ZERO,
+            () if is_due => AGAIN,
+            () => LOOK,
+        };
         let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos().into() };
         // A signal, or whatever else: the loop looks at all again.
         let _ = poll(&mut fds, Some(&limit));
@@ -329,7 +351,13 @@ impl State {
         };
         let (hub, made) = (Arc::clone(&self.hub), self.made.0.clone());
         let work = move || {
-            let connection = dial::server(&options, false).inspect(dial::keep_alive);
+            let connection = match &options.atlas {
+                Some(atlas) if number == ANY => {
+                    dial::any_node(&options, atlas).map(|(connection, node)| (connection, Some(node)))
+                }
+                _ => dial::server(&options, false).map(|connection| (connection, None)),
+            };
+            let connection = connection.inspect(|(connection, _)| dial::keep_alive(connection));
             // The hub's thread lives as long as the process.
             let _ = made.send((number, attempt, connection.map_err(|error| error.to_string())));
             hub.wake();
@@ -338,11 +366,17 @@ impl State {
         thread.map(|_| ()).map_err(|error| format!("no thread to connect on: {error}"))
     }
 
-    fn made(&mut self, number: u64, attempt: u64, made: Result<Connection, String>) {
+    fn made(&mut self, number: u64, attempt: u64, made: Result<(Connection, Option<Address>), String>) {
         let Some(line) = self.lines.get_mut(&number).filter(|line| line.attempt == Some(attempt)) else {
             return;
         };
-        let stands = made.and_then(|connection| line.stands(connection));
+        let stands = made.and_then(|(connection, node)| {
+            if number == ANY {
+                // Before anybody hears that he is subscribed.
+                self.hub.is_brought_by(node);
+            }
+            line.stands(connection)
+        });
         if let Err(why) = stands {
             line.down = Some((Instant::now() + PAUSE, why.clone()));
             self.end(number, &why);
@@ -365,20 +399,36 @@ impl State {
         }
     }
 
-    /// Takes all that has come over one connection.
+    /// Tells those who have waited for too long.
+    fn answer_late(&mut self) {
+        let now = Instant::now();
+        for (_, wish) in self.waiting.extract_if(.., |(_, wish)| wish.until <= now) {
+            wish.answer(Err(nothing_came(self.hub.options.timeout_ms)));
+        }
+    }
+
+    /// Takes what has come over one connection, if it is not too much.
     fn receive(&mut self, number: u64) -> Result<(), String> {
-        loop {
-            let line = self.lines.get_mut(&number);
-            let Some(connection) = line.and_then(|line| line.connection.as_mut()) else { return Ok(()) };
-            match connection.next_event(Some(Duration::ZERO)).map_err(|error| error.to_string())? {
-                None => return Ok(()),
-                Some(Event::Reply(Reply::Error(text))) => self.refused(number, &text),
-                Some(Event::Reply(_)) => {
-                    self.lines.get_mut(&number).into_iter().for_each(Line::confirm);
-                }
-                Some(Event::Push(push)) => self.publish(number, push),
+        for _ in 0..EVENTS_MAX {
+            let Some(line) = self.lines.get_mut(&number) else { return Ok(()) };
+            line.unread = false;
+            let Some(connection) = &mut line.connection else { return Ok(()) };
+            let event = connection.next_event(Some(Duration::ZERO)).map_err(|error| error.to_string())?;
+            let Some(event) = event else { return Ok(()) };
+            line.stirs();
+            match event {
+                Event::Reply(Reply::Error(text)) => self.refused(number, &text),
+                Event::Reply(_) => line.confirm(),
+                Event::Push(push) => self.publish(number, push),
             }
         }
+        self.lines.get_mut(&number).into_iter().for_each(|line| line.unread = true);
+        Ok(())
+    }
+    fn look(&mut self, number: u64) -> Result<(), String> {
+        let options = &self.hub.options;
+        let line = self.lines.get_mut(&number);
+        line.map_or(Ok(()), |line| line.look(options.silent_ms(), options.timeout_ms))
     }
 
     /// A server has refused a request.
@@ -423,7 +473,7 @@ impl State {
             [b"sunsubscribe", channel, ..] => {
                 let name = (SubscriptionKind::Shard, Box::from(*channel));
                 if self.lines.get_mut(&number).is_some_and(|line| line.forget(&name)) {
-                    self.hub.close_all_of(&HashSet::from([name]));
+                    self.hub.close(&HashSet::from([name]));
                     self.hub.options.atlas.iter().for_each(|atlas| atlas.want());
                 }
             }
@@ -451,6 +501,13 @@ impl State {
         let is_as_before = map.primaries.len() == self.primaries.len()
             && map.primaries.iter().all(|primary| self.primaries.contains(primary));
         self.primaries.clone_from(&map.primaries);
+        // One that is no node any more, or that the others do not reach, brings nothing of theirs.
+        let brings = self.hub.brought_by();
+        let was_one = brings.is_some_and(|node| self.nodes.contains(&node) && !map.nodes.contains(&node));
+        self.nodes.clone_from(&map.nodes);
+        if was_one {
+            self.end(ANY, "it is no node of the cluster any more");
+        }
         if !is_as_before {
             let concerned = self.waiting.extract_if(.., |(_, wish)| wish.has_events());
             self.later.extend(concerned.map(|(_, wish)| wish));
@@ -477,7 +534,7 @@ impl State {
                 .for_each(|name| _ = line.forget(name));
             lost.extend(gone);
         }
-        self.hub.close_all_of(&lost);
+        self.hub.close(&lost);
     }
 
     /// Gives up names that nobody is subscribed to here, unless somebody is about to be.
@@ -508,7 +565,10 @@ impl State {
     fn end(&mut self, number: u64, why: &str) {
         let Some(line) = self.lines.get_mut(&number) else { return };
         let names = line.end();
-        self.hub.close_all_of(&names);
+        if number == ANY {
+            self.hub.is_brought_by(None);
+        }
+        self.hub.close(&names);
         let concerned =
             self.waiting.extract_if(.., |(needs, _)| needs.iter().any(|(line, _)| *line == number));
         for (_, wish) in concerned {

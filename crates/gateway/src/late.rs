@@ -5,11 +5,10 @@ use weft_engine::error::{Error, ErrorCode};
 
 use crate::answer::{Answer, Front, tell};
 use crate::figures::bump;
+use crate::lines::nothing_came;
 use crate::link::{Due, Expect};
 use crate::upstream::Upstream;
 
-/// A shared connection on which nothing stirs for so long is asked whether it is there.
-const SILENT_MS: u64 = 10_000;
 /// A connection to be lent that nobody takes for so long is closed.
 const IDLE_LEASE_MS: u64 = 60_000;
 
@@ -66,12 +65,13 @@ impl Upstream {
 
     fn look_at(&mut self, at: u32, front: &mut impl Front) {
         let (now_ms, timeout_ms) = (self.now_ms, self.options.timeout_ms);
+        let silent_ms = self.options.silent_ms();
         let Some(link) = self.link(at).filter(|link| link.is_up()) else { return };
         let still_ms = now_ms.saturating_sub(link.stirred_ms);
         let (is_lease, is_free, resp2) = (link.is_lease, link.is_lease && link.owner.is_none(), link.resp2);
         match link.due().front().map(|due| matches!(due.expect, Expect::Block(_))) {
             Some(false) if still_ms > timeout_ms => {
-                let why = format!("nothing came for {timeout_ms} ms (upstream-timeout)");
+                let why = nothing_came(timeout_ms);
                 if !is_lease {
                     self.lanes[usize::from(resp2)].breaker.fails(now_ms, &why);
                 }
@@ -80,7 +80,7 @@ impl Upstream {
             None if is_free && still_ms > IDLE_LEASE_MS => {
                 self.forget(at);
             }
-            None if !is_lease && still_ms > SILENT_MS => {
+            None if !is_lease && still_ms > silent_ms => {
                 self.ask(at, &[PING], None, Due::new(None, Expect::Aside, true));
             }
             _ => {}

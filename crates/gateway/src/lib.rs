@@ -29,6 +29,7 @@
 //! | `hub` | subscriptions: which connection brings what |
 //! | `lines` | one connection for subscriptions |
 //! | [`reply`] | a reply as another wire has it |
+//! | `skip` | where a reply ends that cannot be read |
 //!
 //! A worker has two shared connections at most, one that speaks RESP2 and one that speaks RESP3, so that a reply is
 //! passed on to a client of either as it is; what differs between them only the server itself knows. RESPB has what
@@ -56,6 +57,9 @@ mod parts;
 mod replicas;
 pub mod reply;
 mod scripts;
+mod skip;
+#[cfg(test)]
+mod testing;
 mod upstream;
 pub mod ways;
 mod what;

@@ -2,7 +2,7 @@
 //! until it stands. Does not own: who wants them and what becomes of messages (`crate::hub`).
 
 use std::collections::{HashMap, HashSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use weft_client::{Address, Connection};
 use weft_engine::forward::SubscriptionKind;
@@ -46,6 +46,10 @@ pub(crate) struct Line {
     /// Requests that were put on it, and that were answered.
     sent: u64,
     confirmed: u64,
+    /// When something was asked while nothing was due, or something came.
+    stirred: Option<Instant>,
+    /// It may have brought more than was taken.
+    pub(crate) unread: bool,
 }
 
 impl Line {
@@ -69,6 +73,9 @@ impl Line {
         Ok(last)
     }
     fn put(&mut self, command: &'static str, names: Vec<Box<[u8]>>) -> Result<(), String> {
+        if !self.is_due() {
+            self.stirs();
+        }
         self.sent += 1;
         if self.connection.is_none() {
             self.unsent.push((command, names));
@@ -85,8 +92,30 @@ impl Line {
     /// It stands.
     pub(crate) fn stands(&mut self, connection: Connection) -> Result<(), String> {
         (self.connection, self.attempt, self.down) = (Some(connection), None, None);
+        self.stirs();
         for (command, names) in std::mem::take(&mut self.unsent) {
             self.send(command, &names)?;
+        }
+        Ok(())
+    }
+    /// Something has come.
+    pub(crate) fn stirs(&mut self) {
+        self.stirred = Some(Instant::now());
+    }
+    /// Whether a request is not answered.
+    pub(crate) const fn is_due(&self) -> bool {
+        self.sent > self.confirmed
+    }
+    /// Asks whether the server is there, when nothing has come for so long. The error says that nothing comes of what is
+    /// due.
+    pub(crate) fn look(&mut self, silent_ms: u64, timeout_ms: u64) -> Result<(), String> {
+        let Some(stirred) = self.stirred.filter(|_| self.connection.is_some()) else { return Ok(()) };
+        let still = stirred.elapsed();
+        if self.is_due() && still > Duration::from_millis(timeout_ms) {
+            return Err(nothing_came(timeout_ms));
+        }
+        if !self.is_due() && still >= Duration::from_millis(silent_ms) {
+            return self.put("PING", Vec::new());
         }
         Ok(())
     }
@@ -130,6 +159,11 @@ impl Line {
         *self = Self { to: self.to.take(), down: self.down.take(), ..Self::default() };
         names
     }
+}
+
+/// Why a server is given up, or not waited for.
+pub(crate) fn nothing_came(timeout_ms: u64) -> String {
+    format!("nothing came for {timeout_ms} ms (upstream-timeout)")
 }
 
 const fn command(kind: SubscriptionKind, begins: bool) -> &'static str {

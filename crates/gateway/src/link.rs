@@ -19,6 +19,7 @@ use weft_protocol::resp::encode::request;
 
 use crate::reply::{LIMITS, Passed};
 use crate::scripts::{requests, runs_logic};
+use crate::skip::Skip;
 
 /// Bytes of requests that may wait on one connection to be answered; what comes beyond is refused.
 pub(crate) const WAITING_BYTES_MAX: usize = 256 << 20;
@@ -29,6 +30,8 @@ pub(crate) const KEPT_BYTES_MAX: usize = 256 << 10;
 
 pub(crate) const OK: &[u8] = b"+OK\r\n";
 pub(crate) const QUEUED: &[u8] = b"+QUEUED\r\n";
+/// What a client is answered whose reply cannot be read.
+const NOT_READ: &str = "the server behind the gateway has answered what the gateway cannot pass on";
 /// Who could get what is another's gets nothing: a connection on which this is seen ends at once.
 const OUT_OF_TURN: &str = "a reply came that cannot be the one that is due";
 
@@ -175,8 +178,9 @@ pub(crate) struct Link {
     pub(crate) tracks: bool,
     /// CLIENT ID there.
     pub(crate) id: i64,
-    /// SELECT was refused: what is behind it, up to the next one, must not run.
-    pub(crate) strays: bool,
+    /// Where requests end that select a database and are not answered. What is behind the first of them is not sent: were
+    /// that refused, it would run in another database.
+    gates: VecDeque<u64>,
     /// The database that requests run in which are put behind the others now.
     db: Option<u8>,
     /// Requests from the first that is not answered on.
@@ -187,6 +191,8 @@ pub(crate) struct Link {
     input: Vec<u8>,
     at: usize,
     decoder: ReplyDecoder,
+    /// A reply that is passed over, and why.
+    skip: Option<(Skip, String)>,
     due: VecDeque<Due>,
     /// When something was asked while nothing was due, or something came.
     pub(crate) stirred_ms: u64,
@@ -211,7 +217,7 @@ impl Link {
             turns: false,
             tracks: false,
             id: 0,
-            strays: false,
+            gates: VecDeque::new(),
             db: Some(0),
             out: Vec::new(),
             sent: 0,
@@ -219,6 +225,7 @@ impl Link {
             input: Vec::new(),
             at: 0,
             decoder: ReplyDecoder::new(LIMITS),
+            skip: None,
             due: VecDeque::new(),
             stirred_ms: now_ms,
             asks_role: false,
@@ -237,7 +244,7 @@ impl Link {
     }
     /// TLS may keep the end of what it has taken.
     pub(crate) fn has_unsent(&self) -> bool {
-        self.out.len() > self.sent || self.wire.as_ref().is_some_and(Wire::keeps_some)
+        self.limit() > self.sent || self.wire.as_ref().is_some_and(Wire::keeps_some)
     }
     /// Bytes of requests that wait to be answered.
     pub(crate) const fn waiting(&self) -> usize {
@@ -250,10 +257,6 @@ impl Link {
     pub(crate) fn due(&mut self) -> &mut VecDeque<Due> {
         &mut self.due
     }
-    /// Its database is not known any more.
-    pub(crate) const fn forget_db(&mut self) {
-        self.db = None;
-    }
 
     /// Puts a request behind the others. `db`: where it runs, if that matters.
     pub(crate) fn ask(&mut self, pieces: &[&[u8]], db: Option<u8>, mut due: Due, now_ms: u64) {
@@ -264,14 +267,44 @@ impl Link {
             let number = db.unwrap_or_default().to_string();
             self.due.push_back(Due { begin: self.end(), ..Due::new(None, Expect::Database, true) });
             request(None, &Texts(&["SELECT", &number]), &mut self.out);
+            self.gates.push_back(self.end());
             self.db = db;
         }
         (due.begin, due.db, due.lends) = (self.end(), db, self.lends);
+        pieces.iter().for_each(|piece| self.out.extend_from_slice(piece));
         if let Expect::Select(db) = due.expect {
+            self.gates.push_back(self.end());
             self.db = Some(db);
         }
-        pieces.iter().for_each(|piece| self.out.extend_from_slice(piece));
         self.due.push_back(due);
+    }
+    /// So many of the bytes may be sent.
+    fn limit(&self) -> usize {
+        self.gates.front().map_or(self.out.len(), |gate| (gate - self.base) as usize)
+    }
+    /// A database was selected: what is behind that may go.
+    pub(crate) fn is_selected(&mut self) {
+        self.gates.pop_front();
+    }
+    /// It was refused: takes away what was to run in it, up to where the next one is selected. Nothing of it was sent.
+    pub(crate) fn refused(&mut self) -> Vec<(Due, Vec<u8>)> {
+        self.gates.pop_front();
+        if self.gates.is_empty() {
+            self.db = None;
+        }
+        let selects = |due: &Due| matches!(due.expect, Expect::Database | Expect::Select(_));
+        let count = self.due.iter().position(selects).unwrap_or(self.due.len());
+        let end = self.due.get(count).map_or(self.end(), |next| next.begin);
+        let base = self.base;
+        let place = |at: u64| (at - base) as usize;
+        self.sent = place(end);
+        let ends: Vec<u64> = self.due.iter().take(count).skip(1).map(|due| due.begin).chain([end]).collect();
+        let bytes = |due: &Due, end| self.out[place(due.begin)..place(end)].to_vec();
+        let with_bytes = |(due, end)| {
+            let bytes = bytes(&due, end);
+            (due, bytes)
+        };
+        self.due.drain(..count).zip(ends).map(with_bytes).collect()
     }
     fn end(&self) -> u64 {
         self.base + self.out.len() as u64
@@ -280,10 +313,11 @@ impl Link {
     /// Sends what the socket takes. The error says what is wrong with the connection.
     pub(crate) fn send(&mut self) -> Result<(), String> {
         self.dirty = false;
+        let end = self.limit();
         let Some(wire) = &mut self.wire else { return Ok(()) };
-        while self.sent < self.out.len() || wire.keeps_some() {
-            match wire.send(&self.out[self.sent..]) {
-                Ok(0) if self.sent == self.out.len() => break,
+        while self.sent < end || wire.keeps_some() {
+            match wire.send(&self.out[self.sent..end]) {
+                Ok(0) if self.sent == end => break,
                 Ok(len) => self.sent += len,
                 Err(error) => match io::Error::from(error).kind() {
                     io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => break,
@@ -349,9 +383,32 @@ impl Link {
         }
     }
 
+    /// Passes over what has come of a reply that cannot be read. When that is over, an error stands in its place.
+    fn pass_over(&mut self) -> Result<(), String> {
+        let Some((skip, why)) = &mut self.skip else { return Ok(()) };
+        let Some(len) = skip.pass(&self.input[self.at..]) else { return Err(std::mem::take(why)) };
+        self.at += len;
+        if skip.is_over() {
+            let error = format!("-ERR {NOT_READ}: {why}\r\n");
+            // Whoever waits for EXEC's reply is told of each request.
+            let count = self.due.front().map_or(0, |due| due.multi.saturating_sub(1) as usize);
+            let head = if count > 0 { format!("*{count}\r\n") } else { String::new() };
+            let instead = [head, error.repeat(count.max(1))].concat();
+            self.input.splice(..self.at, instead.into_bytes());
+            (self.at, self.skip) = (0, None);
+        }
+        Ok(())
+    }
+
     /// The next reply of what has come.
     pub(crate) fn next(&mut self) -> Came {
         loop {
+            if let Err(why) = self.pass_over() {
+                return Came::Broken(format!("its reply cannot be read: {why}"));
+            }
+            if self.skip.is_some() {
+                return Came::Nothing;
+            }
             let bytes = &self.input[self.at..];
             if bytes.is_empty() {
                 self.input.clear();
@@ -363,6 +420,12 @@ impl Link {
             let frame = match self.decoder.decode(bytes, &mut Passed) {
                 Outcome::Complete(frame) => frame,
                 Outcome::Incomplete { .. } => return Came::Nothing,
+                Outcome::Invalid(error) if bytes[0] != b'>' => {
+                    // It may have been read in part before.
+                    self.decoder = ReplyDecoder::new(LIMITS);
+                    self.skip = Some((Skip::new(), error.to_string()));
+                    continue;
+                }
                 Outcome::Invalid(error) => return Came::Broken(format!("its reply cannot be read: {error}")),
             };
             let place = self.at..self.at + frame.len;
@@ -410,8 +473,6 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Answer, Front, Next, replied};
-    use crate::dial::Checks;
 
     const GET: &[u8] = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
     const INCR: &[u8] = b"*2\r\n$4\r\nINCR\r\n$1\r\nn\r\n";
@@ -488,54 +549,6 @@ mod tests {
         let asked = || vec![(asking.clone(), Due::new(None, Expect::Plain, false).skipping(1))];
         assert_eq!(until_broken(asked(), b"+OK\r\n+QUEUED\r\n"), (0, true));
         assert_eq!(until_broken(asked(), b"+OK\r\n$1\r\nv\r\n"), (1, false));
-    }
-
-    /// What a client is told of a request of database 3, and whether the connection goes on.
-    fn told_behind_select(input: &[u8]) -> (Vec<String>, bool) {
-        struct Told(Vec<String>);
-        impl Front for Told {
-            fn answer(&mut self, _: Recipient, answer: Answer<'_>) {
-                self.0.push(match answer {
-                    Answer::Reply { bytes, .. } => String::from_utf8_lossy(bytes).trim_end().into(),
-                    other => format!("{other:?}"),
-                });
-            }
-            fn watch(&mut self, _: BorrowedFd<'_>, _: u32) -> bool {
-                true
-            }
-            fn track(&mut self, _: Recipient, _: &Names) {}
-            fn held(&mut self, _: Recipient, _: &Names) {}
-            fn changed(&mut self, _: Option<&[Box<[u8]>]>) {}
-        }
-        let address = weft_engine::mailbox::Address { worker: 0, connection: 1, channel: 0 };
-        let to = Some(Recipient { address, client: 7 });
-        let (mut link, mut told) = (Link::new(1, true, true, 0), Told(Vec::new()));
-        for db in [3, 3, 0] {
-            link.ask(&[GET], Some(db), Due::new(to, Expect::Plain, false), 0);
-        }
-        (link.sent, link.input) = (link.out.len(), input.to_vec());
-        loop {
-            match link.next() {
-                Came::Reply(due, place) => {
-                    if let Next::End(_) = replied(&mut link, *due, place, &Checks::default(), &mut told) {
-                        return (told.0, false);
-                    }
-                }
-                Came::Nothing => return (told.0, true),
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    /// A script that takes long has SELECT refused: whoever is refused behind it is told why, and all go on.
-    #[test]
-    fn behind_a_select_that_is_refused_nothing_runs_unnoticed() {
-        let (told, goes_on) = told_behind_select(b"-BUSY no\r\n-BUSY no\r\n-BUSY no\r\n+OK\r\n$1\r\nv\r\n");
-        assert_eq!((told.len(), told[0].as_str(), goes_on), (3, "-BUSY no", true), "{told:?}");
-        assert!(told[2].starts_with("$1"), "{told:?}");
-        let (told, goes_on) = told_behind_select(b"-BUSY no\r\n-BUSY no\r\n$1\r\nv\r\n");
-        assert_eq!((told.len(), goes_on), (2, false), "{told:?}");
-        assert!(told[1].contains("is not known"), "it ran in another database: {told:?}");
     }
 
     #[test]

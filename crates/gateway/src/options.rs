@@ -16,6 +16,8 @@ const LEASES_MAX: usize = 10_000;
 const TIMEOUT_MS: u64 = 10_000;
 /// The longest that may be asked for.
 const TIMEOUT_MS_MAX: u64 = 3_600_000;
+/// A connection on which nothing comes for so long is asked whether it is there, if that is less than the above.
+const SILENT_MS: u64 = 10_000;
 
 /// The port of a Sentinel, if none is given.
 const SENTINEL_PORT: u16 = 26_379;
@@ -107,6 +109,10 @@ impl Options {
     /// When a client that waits since `begun_ms` is told that it takes too long; 0 for never.
     pub(crate) const fn late_ms(&self, begun_ms: u64) -> u64 {
         if self.command_timeout_ms > 0 { begun_ms + self.command_timeout_ms } else { 0 }
+    }
+    /// A connection that many share is asked whether it is there when nothing has come for so long.
+    pub(crate) fn silent_ms(&self) -> u64 {
+        SILENT_MS.min(self.timeout_ms)
     }
     /// How long what proves to have done nothing is tried again.
     pub(crate) fn patience_ms(&self) -> u64 {

@@ -58,7 +58,7 @@ pub(crate) struct Order {
     pub(crate) begun_ms: u64,
     /// Not before this time.
     pub(crate) at_ms: u64,
-    tries: u32,
+    pub(crate) tries: u32,
     /// It is this node's, wherever slots are.
     pub(crate) pinned: Option<usize>,
     /// Where it was sent on to, and whether for this time only.
@@ -516,32 +516,10 @@ fn told(front: &mut impl Front, to: Recipient, tracks: Option<&Names>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{Told, client};
     use weft_engine::forward::Kind;
-    use weft_engine::mailbox;
 
-    const TO: Recipient =
-        Recipient { address: mailbox::Address { worker: 0, connection: 1, channel: 0 }, client: 7 };
-
-    /// What a client is told.
-    #[derive(Default)]
-    struct Told(Vec<String>);
-
-    impl Front for Told {
-        fn answer(&mut self, _: Recipient, answer: Answer<'_>) {
-            self.0.push(match answer {
-                Answer::Reply { bytes, .. } => String::from_utf8_lossy(bytes).trim_end().into(),
-                other => format!("{other:?}"),
-            });
-        }
-        fn watch(&mut self, _: std::os::fd::BorrowedFd<'_>, _: u32) -> bool {
-            true
-        }
-        fn track(&mut self, _: Recipient, _: &Names) {}
-        fn held(&mut self, _: Recipient, names: &Names) {
-            self.0.push(format!("held {}", names.len()));
-        }
-        fn changed(&mut self, _: Option<&[Box<[u8]>]>) {}
-    }
+    const TO: Recipient = client(7);
 
     fn order(slot: u16, key: u64) -> Order {
         let forward = Forward {

@@ -56,21 +56,19 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::BorrowedFd;
     use std::sync::Arc;
 
     use rustix::time::{ClockId, clock_gettime};
     use weft_client::Address;
     use weft_engine::forward::{Forward, Keys, Kind};
-    use weft_engine::mailbox::{self, Recipient};
-    use weft_engine::tracking::Names;
+    use weft_engine::mailbox::Recipient;
 
     use super::*;
     use crate::answer::{Answer, Front};
     use crate::orders::{Client, Order, Orders, Seen};
+    use crate::testing::{Told, client};
 
-    const TO: Recipient =
-        Recipient { address: mailbox::Address { worker: 0, connection: 1, channel: 0 }, client: 7 };
+    const TO: Recipient = client(7);
     const NODES: usize = 3;
     /// Of so many parts one is refused at first, in each of three ways.
     const REFUSED: usize = 8;
@@ -80,24 +78,6 @@ mod tests {
     const RATIO_MAX: f64 = 40.0;
     const TRIES: usize = 5;
     const ATTEMPTS: usize = 4;
-
-    #[derive(Default)]
-    struct Told(Vec<Vec<u8>>);
-
-    impl Front for Told {
-        fn answer(&mut self, _: Recipient, answer: Answer<'_>) {
-            match answer {
-                Answer::Reply { bytes, .. } => self.0.push(bytes.to_vec()),
-                other => self.0.push(format!("{other:?}").into_bytes()),
-            }
-        }
-        fn watch(&mut self, _: BorrowedFd<'_>, _: u32) -> bool {
-            true
-        }
-        fn track(&mut self, _: Recipient, _: &Names) {}
-        fn held(&mut self, _: Recipient, _: &Names) {}
-        fn changed(&mut self, _: Option<&[Box<[u8]>]>) {}
-    }
 
     fn forward(how: Merge) -> Forward {
         Forward {
@@ -167,7 +147,7 @@ mod tests {
         let (mut orders, mut told) = (parted(100), Told::default());
         answered(&mut orders, 100, &mut told);
         let all: String = (0..100).rev().map(|at| format!(":{at}\r\n")).collect();
-        assert_eq!(told.0, [format!("*100\r\n{all}").into_bytes()]);
+        assert_eq!(told.0, [format!("*100\r\n{all}").trim_end()]);
     }
 
     /// What a node does not take at all is answered before those that went before.

@@ -148,6 +148,11 @@ pub(crate) fn runs_logic(bytes: &[u8]) -> bool {
     NAMES.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
+/// Whether one of some requests is PUBLISH.
+pub(crate) fn publishes(bytes: &[u8]) -> bool {
+    requests(bytes).any(|one| words(one).next().is_some_and(|name| name.eq_ignore_ascii_case(b"PUBLISH")))
+}
+
 /// Requests that stand behind each other.
 pub(crate) fn requests(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;

@@ -201,9 +201,19 @@ impl Upstream {
     /// Takes what clients want to have run, and sends it.
     pub fn submit(&mut self, forwards: &mut Forwards, front: &mut impl Front) {
         let mut begin = 0;
+        let mut all: Vec<(usize, Forward)> = Vec::with_capacity(forwards.list.len());
         for forward in forwards.list.drain(..) {
+            let end = forward.end;
+            all.push((std::mem::replace(&mut begin, end), forward));
+        }
+        // Whoever is in another database than the one before waits until that is selected. A client's plain requests that
+        // come at once are all of one database.
+        let is_plain = |forward: &Forward| matches!(forward.kind, Kind::Plain);
+        for some in all.chunk_by_mut(|(_, one), (_, next)| is_plain(one) && is_plain(next)) {
+            some.sort_by_key(|(_, forward)| forward.db);
+        }
+        for (begin, forward) in all {
             let bytes = &forwards.bytes[begin..forward.end];
-            begin = forward.end;
             self.forward(forward, (self.now_ms, b""), bytes, front);
         }
         forwards.bytes.clear();
@@ -469,7 +479,13 @@ impl Upstream {
         loop {
             let Some(link) = self.link(at) else { return false };
             match link.next() {
-                Came::Nothing => return true,
+                Came::Nothing => {
+                    // A database that was selected, or not, lets others go.
+                    if link.has_unsent() {
+                        self.touch(at);
+                    }
+                    return true;
+                }
                 Came::Broken(why) => {
                     self.end(at, &why, front);
                     return false;
@@ -501,12 +517,34 @@ impl Upstream {
                             self.wait_for_lease(who, (0, bytes), Expect::Block(false), front);
                         }
                         Next::Doubt => self.ask_role(at),
+                        Next::Refused(why) => self.refuse(at, &why, front),
                         Next::End(why) => {
                             self.end(at, &why, front);
                             return false;
                         }
                     }
                 }
+            }
+        }
+    }
+
+    /// A database was not selected: nothing that was to run in it was sent, and it is answered as SELECT was.
+    fn refuse(&mut self, at: u32, why: &[u8], front: &mut impl Front) {
+        let Some(link) = self.link(at) else { return };
+        let (resp2, is_lease, watches) = (link.resp2, link.is_lease, link.watches);
+        for (due, bytes) in link.refused() {
+            if due.db.is_none() {
+                let due = Due { skip: due.skips, ..due };
+                self.ask(at, &[&bytes], None, due);
+                continue;
+            }
+            if let Some(to) = due.to {
+                tell(front, to, due.silent, Answer::Reply { bytes: why, resp2 });
+            }
+            match due.expect {
+                Expect::Exec if is_lease => self.unwatch(at, front),
+                Expect::Block(_) | Expect::Alone if is_lease && !watches => self.free(at, front),
+                _ => {}
             }
         }
     }
@@ -591,3 +629,6 @@ impl Upstream {
         self.show();
     }
 }
+
+#[cfg(test)]
+mod tests;

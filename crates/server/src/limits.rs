@@ -33,9 +33,9 @@ pub(crate) const UNAUTHENTICATED_OUTPUT_BYTES_MAX: usize = 1 << 10;
 pub(crate) const OWN_OUTPUT_BYTES_MAX: usize = 1 << 10;
 /// What a slow socket has taken is let go of when it is as much as this.
 pub(crate) const SENT_BYTES_MAX: usize = 64 << 10;
-/// What an HTTP client may leave unread before what it asks for next waits: a small body can ask for gigabytes, and in
-/// JSON each reply is a copy.
-pub(crate) const HTTP_UNSENT_BYTES_MAX: usize = 1 << 20;
+/// What a client may leave unread before what it asks for next waits, over HTTP or from a gateway: a small request can
+/// ask for gigabytes, and each reply is a copy.
+pub(crate) const UNSENT_BYTES_MAX: usize = 1 << 20;
 /// Slices of one `writev`.
 pub(crate) const SLICES_MAX: usize = 64;
 /// What a RESPB connection's socket may lag behind before the replies of its channels wait in queues of their own, from

@@ -46,8 +46,8 @@ use crate::clock::{cpu_ns, micros};
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::{
-    ARRIVALS_PER_TICK_MAX, GIVEN_UP_PER_TICK_MAX, HTTP_UNSENT_BYTES_MAX, OWN_OUTPUT_BYTES_MAX,
-    PASSING_PER_TICK_MAX, PLACES_PER_TICK_MAX, RESUMED_PER_TICK_MAX, SWEEP_MS,
+    ARRIVALS_PER_TICK_MAX, GIVEN_UP_PER_TICK_MAX, OWN_OUTPUT_BYTES_MAX, PASSING_PER_TICK_MAX,
+    PLACES_PER_TICK_MAX, RESUMED_PER_TICK_MAX, SWEEP_MS, UNSENT_BYTES_MAX,
 };
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::poll::{Poll, Ready, Waker, borrowed};
@@ -490,10 +490,11 @@ impl<'e> Worker<'e> {
         }
         if let Some(connection) = self.io.get(index)
             && connection.waits_for_room
-            && unsent <= http_unsent_max(connection) / 2
+            && unsent <= unsent_max(connection) / 2
         {
             connection.waits_for_room = false;
-            self.go_on(index);
+            // What was decoded before it came to wait is first.
+            self.resume(index, 0);
         }
         if owed > 0 && self.exceeds_output(index) {
             self.owes_too_much(index);
@@ -545,8 +546,8 @@ impl<'e> Worker<'e> {
     }
 }
 
-/// What an HTTP client may leave unread before what it asks for next waits; one that has not authenticated nothing, so
+/// What a client may leave unread before what it asks for next waits, over HTTP or from a gateway; one that has not authenticated nothing, so
 /// that it is owed one page at most.
-fn http_unsent_max(connection: &Connection) -> usize {
-    if connection.is_authenticated() { HTTP_UNSENT_BYTES_MAX } else { 0 }
+fn unsent_max(connection: &Connection) -> usize {
+    if connection.is_authenticated() { UNSENT_BYTES_MAX } else { 0 }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::acl::{DEFAULT_USER, User, hash, rules};
 use crate::engine::Engine;
+use crate::forwards::SubscriptionKind;
 use crate::mailbox::Kill;
 
 impl Engine {
@@ -96,7 +97,8 @@ impl Engine {
         if user.all || user.root().all_channels {
             return;
         }
-        for who in self.pubsub.subscribers_where(|name, is_pattern| !user.allows_channel(name, is_pattern)) {
+        let is_forbidden = |name: &[u8], kind| !user.allows_channel(name, kind == SubscriptionKind::Pattern);
+        for who in self.pubsub.subscribers_where(is_forbidden) {
             if let Some(info) = self.clients.get(who.client)
                 && info.user.lock().serial == user.serial
             {

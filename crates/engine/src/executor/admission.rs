@@ -59,6 +59,7 @@ impl Core<'_> {
         }
         if !session.user.all {
             self.engine.check_acl(session, args, session.log_place(), self.now_ms)?;
+            self.check_reach(args, session, session.next_db())?;
         }
         let special = self.engine.special.bits();
         if special & (special::LOADING | special::REFUSING) != 0 {

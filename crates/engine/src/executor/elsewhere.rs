@@ -41,9 +41,18 @@ impl Core<'_> {
             && session.acl_epoch == self.engine.acl.epoch()
             && session.authenticated
             && session.user.check(args, session.db, self.engine.keyspace.database_count()).is_ok()
+            && self.check_reach(args, session, session.db).is_ok()
             && session.asked.is_none()
             && !self.engine.special.has(special::EACH)
             && !session.info.has(client_flag::MONITOR)
+    }
+
+    /// Whether a session's user may have another server run a request, if one does.
+    pub(super) fn check_reach(&self, args: &Args<'_>, session: &Session, db: u8) -> Result<(), Error> {
+        if session.user.all || !self.engine.forwards() {
+            return Ok(());
+        }
+        forward::check_reach(&session.user, args, (db, self.engine.keyspace.database_count()))
     }
 
     /// Has another server run the transaction, in which all keys that are watched are watched.
@@ -57,7 +66,11 @@ impl Core<'_> {
         // Rights may have changed since a command was queued.
         let refused = refused.or_else(|| {
             let mut queued = transaction.queued.iter();
-            queued.find_map(|owned| self.engine.check_acl_again(session, &owned.args(), self.now_ms).err())
+            queued.find_map(|owned| {
+                let args = owned.args();
+                let allowed = self.engine.check_acl_again(session, &args, self.now_ms);
+                allowed.and_then(|()| self.check_reach(&args, session, session.db)).err()
+            })
         });
         if let Some(error) = refused {
             self.local.forwards.release(session);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_store::KeyHasher;
 
+use crate::forwards::SubscriptionKind;
 use crate::glob;
 use crate::mailbox::{Mailboxes, Message, Recipient};
 use crate::push::Push;
@@ -325,20 +326,20 @@ impl PubSub {
     pub fn subscribers(&self, space: Space, channel: &[u8]) -> usize {
         self.part(channel).lock().space(space).get(channel).map_or(0, Vec::len)
     }
-    /// Those who are subscribed to a channel, or (`true`) a pattern, that a question picks. Costs a look at every
-    /// subscription.
-    pub fn subscribers_where(&self, picks: impl Fn(&[u8], bool) -> bool) -> Vec<Recipient> {
+    /// Those who are subscribed to what a question picks. Costs a look at every subscription.
+    pub fn subscribers_where(&self, picks: impl Fn(&[u8], SubscriptionKind) -> bool) -> Vec<Recipient> {
         let mut found: Vec<Recipient> = Vec::new();
-        let mut look = |name: &[u8], who: &[Recipient], is_pattern| {
-            if picks(name, is_pattern) {
+        let mut look = |name: &[u8], who: &[Recipient], kind| {
+            if picks(name, kind) {
                 found.extend(who);
             }
         };
         for part in &self.parts {
             let part = part.lock();
-            part.global.iter().chain(&part.shard).for_each(|(name, who)| look(name, who, false));
+            part.global.iter().for_each(|(name, who)| look(name, who, SubscriptionKind::Channel));
+            part.shard.iter().for_each(|(name, who)| look(name, who, SubscriptionKind::Shard));
         }
-        self.patterns.read().list.iter().for_each(|(name, who)| look(name, who, true));
+        self.patterns.read().list.iter().for_each(|(name, who)| look(name, who, SubscriptionKind::Pattern));
         found.sort_unstable_by_key(|who| who.client);
         found.dedup();
         found

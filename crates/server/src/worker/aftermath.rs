@@ -142,7 +142,7 @@ impl Worker<'_> {
 
     /// Runs the next request that a client's wait or a pause has held, if there is one that may run; then the one
     /// behind it is seen to.
-    fn resume(&mut self, index: u32, channel: u16) {
+    pub(super) fn resume(&mut self, index: u32, channel: u16) {
         let Some(held) = self.next_held(index, channel) else { return self.go_on(index) };
         if !held.cancelled
             && let Some((session, _)) = self.io.client(index, channel)
@@ -205,6 +205,9 @@ impl Worker<'_> {
 
     fn next_held(&mut self, index: u32, channel: u16) -> Option<HeldRequest> {
         let connection = self.io.get(index).filter(|connection| connection.life == Life::Open)?;
+        if connection.waits_for_room {
+            return None;
+        }
         match &mut connection.peer {
             Peer::Respb(channels) => channels.next_held(channel),
             peer @ (Peer::Resp(_) | Peer::Http(_)) => peer.client(channel)?.next_held(),

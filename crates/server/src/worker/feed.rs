@@ -6,7 +6,7 @@ use weft_engine::error::Error;
 use weft_protocol::Malformed;
 use weft_protocol::respb::frame;
 
-use super::{Worker, http_unsent_max};
+use super::{Worker, unsent_max};
 use crate::channels::{Channels, RespbLimits, close};
 use crate::connection::{Connection, Life, Peer, Source, Stop};
 use crate::limits::{
@@ -221,7 +221,7 @@ impl Worker<'_> {
             self.settle_http(index, false);
         }
         let Some(connection) = self.io.get(index) else { return true };
-        if matches!(connection.peer, Peer::Http(_)) && connection.unsent() > http_unsent_max(connection) {
+        if matches!(connection.peer, Peer::Http(_)) && connection.unsent() > unsent_max(connection) {
             connection.waits_for_room = true;
             // Its end is not seen either, which would be that of what it has asked for.
             self.set_reading(index, false);

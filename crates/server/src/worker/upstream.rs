@@ -12,8 +12,9 @@ use weft_engine::reply::ReplySink;
 use weft_engine::tracking::Names;
 use weft_gateway::{Answer, Behind, Front, Upstream, reply};
 
-use super::Worker;
+use super::{Worker, unsent_max};
 use crate::channels::close;
+use crate::connection::Peer;
 use crate::io::Aftermath;
 use crate::poll::BorrowedFd;
 
@@ -61,6 +62,16 @@ impl Worker<'_> {
         self.see_to_aftermath();
     }
 
+    /// Whoever does not read what it is answered has nothing more run: it is owed what is under way.
+    fn lets_wait_for_room(&mut self, index: u32) {
+        let Some(connection) = self.io.get(index) else { return };
+        if matches!(connection.peer, Peer::Resp(_)) && connection.unsent() > unsent_max(connection) {
+            connection.waits_for_room = true;
+            // Its end is not seen either, which would be that of what it has asked for.
+            self.set_reading(index, false);
+        }
+    }
+
     /// What a client has asked to be told of comes: its request runs here.
     fn confirmed(&mut self, to: Recipient, request: &Postponed) {
         let (index, channel) = (to.address.connection, to.address.channel);
@@ -106,6 +117,7 @@ impl Front for Worker<'_> {
         }
         let is_last = session.has_heard();
         self.settle(index);
+        self.lets_wait_for_room(index);
         if is_last {
             self.paid(index, channel);
             self.waits_no_more(index, channel);

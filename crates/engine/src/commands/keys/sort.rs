@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_store::{Digits, End, Expiry, List, ListLimit, ListMut, NewValue, Object, ObjectRef, ValueRef};
 
+use crate::acl::User;
 use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
@@ -181,7 +182,8 @@ fn sort(
     read_only: bool,
 ) -> Result<(), Error> {
     let mut options = Options::parse(args, read_only)?;
-    check_rights(context, args, &options)?;
+    let (user, db_count) = (&context.session.user, context.engine.keyspace.database_count());
+    check_rights(user, args, &options, (context.db, db_count))?;
     let Source { mut elements, is_set } = source(context, args)?;
     if options.keeps_order {
         if is_set && (options.store.is_some() || context.is_inner) {
@@ -202,9 +204,18 @@ fn sort(
     }
 }
 
+/// The same for one that another server runs, which is refused there if it is no such command.
+pub(crate) fn check_rights_of(user: &User, args: &Args<'_>, dbs: (u8, usize)) -> Result<(), Error> {
+    Options::parse(args, false).map_or(Ok(()), |options| check_rights(user, args, &options, dbs))
+}
+
 /// What the command table cannot say: STORE's key must be allowed, and for BY and GET every key.
-fn check_rights(context: &Context<'_, '_>, args: &Args<'_>, options: &Options<'_>) -> Result<(), Error> {
-    let user = &context.session.user;
+fn check_rights(
+    user: &User,
+    args: &Args<'_>,
+    options: &Options<'_>,
+    (db, db_count): (u8, usize),
+) -> Result<(), Error> {
     if user.all {
         return Ok(());
     }
@@ -213,8 +224,7 @@ fn check_rights(context: &Context<'_, '_>, args: &Args<'_>, options: &Options<'_
     }
     let denied =
         |what| Err(Error::err(format!("{what} option of SORT denied due to insufficient ACL permissions.")));
-    let db_count = context.engine.keyspace.database_count();
-    if user.reads_every_key(args, context.db, db_count) {
+    if user.reads_every_key(args, db, db_count) {
         return Ok(());
     }
     if options.looks_up {
