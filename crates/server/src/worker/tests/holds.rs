@@ -117,13 +117,14 @@ fn sets_in_a_row_wait_for_what_they_tell() {
 /// Who waits for what somebody else writes, and who is sent a message, see nothing sooner than who asks for it.
 #[test]
 fn what_others_bring_waits_too() {
-    let asked: [(&[u8], &[u8], &[u8], bool); 3] = [
-        (b"XREAD BLOCK 0 STREAMS x $\r\n", b"XADD x 1-1 n 1\r\n", b"1-1", true),
-        (b"SUBSCRIBE ch\r\n", b"SET k v\r\nPUBLISH ch message\r\n", b"message", true),
+    let asked = [
+        (["XREAD BLOCK 0 STREAMS x $\r\n", "XADD x 1-1 n 1\r\n", "1-1"], true),
+        (["SUBSCRIBE ch\r\n", "SET k v\r\nPUBLISH ch message\r\n", "message"], true),
         // It writes: with or without strict reads.
-        (b"BLPOP q 0\r\n", b"RPUSH q element\r\n", b"element", false),
+        (["BLPOP q 0\r\n", "RPUSH q element\r\n", "element"], false),
     ];
-    for (waits, writes, brings, strict) in asked {
+    for (words, strict) in asked {
+        let [waits, writes, brings] = words.map(str::as_bytes);
         let mut alone = Alone::with_stack();
         alone.engine.settings.strict_reads.store(strict, Relaxed);
         let mut worker = alone.engine.keyspace.worker().expect("there is a place");
