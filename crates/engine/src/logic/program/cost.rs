@@ -1,6 +1,6 @@
 //! Owns: what a command of a program costs, said by the table, its arguments and the sizes of its keys before it runs,
-//! so that what is too much is not begun. Does not own: what is left (`super::budget`), which command goes through what
-//! (`spec/commands`, `cost`).
+//! so that what is too much is not begun. Does not own: what is left (`crate::program::budget`), which command goes
+//! through what (`spec/commands`, `cost`).
 //!
 //! A step is [`STEP_NS`] of time. How long an element takes is an upper bound of what was measured with 300,000 of
 //! them, what may have to be taken back included (`make bench-programs`).
@@ -8,17 +8,16 @@
 use weft_protocol::table::{self, flag, key_flag, policy};
 use weft_store::{ObjectRef, ValueRef};
 
-use super::budget::{LITTLE_WORK, STEP_NS, WORK_PER_STEP};
 use crate::args::Args;
 use crate::commands::lists::span;
 use crate::commands::sorted_sets::sorted_set_range::{By, spanned};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::keys;
+use crate::program::budget::{LITTLE_WORK, STEP_NS, WORK_PER_STEP};
+use crate::program::quick::FEW;
 use crate::pubsub::Space;
 
-/// Arguments that are not asked about.
-const FEW: usize = 32;
 /// An element that is read.
 const LOOK_NS: u64 = 150;
 /// An element that is gathered in a collection or put in an order, or changed and taken back.
@@ -59,21 +58,8 @@ struct Held {
     bytes: u64,
 }
 
-/// Whether a command takes about the same short time whatever its keys hold, with these arguments.
-#[inline]
-pub(super) fn is_short(args: &Args<'_>) -> bool {
-    let short = match args.spec.cost {
-        table::Cost::Arguments => {
-            args.spec.policy & (policy::REACHES_BYTES | policy::REACHES_BITS | policy::ACCESS_BITFIELD) == 0
-        }
-        table::Cost::Count(at) | table::Cost::Sample(at) => args.len() <= usize::from(at),
-        _ => false,
-    };
-    short && args.len() <= FEW
-}
-
 impl Cost {
-    /// Of a command that is not [short](is_short).
+    /// Of a command that is not [short](crate::program::quick::is_short).
     pub(super) fn of(context: &mut Context<'_, '_>, args: &Args<'_>) -> Self {
         let each = element_ns(args);
         let given = (args.len().saturating_sub(FEW) as u64).saturating_mul(each);
