@@ -19,7 +19,7 @@
 //! number of shards. So what one command tells is in memory once until it is written.
 
 use super::{BACKLOG_BYTES, Group};
-use crate::effect::tape::{self, Lent, SET_BYTES_MAX};
+use crate::effect::tape::{self, Loan, SET_BYTES_MAX};
 use crate::sync::{Mutex, MutexGuard, lock};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -57,7 +57,7 @@ pub(crate) struct Outbox {
 pub(super) struct Frames {
     pub(super) bytes: Vec<u8>,
     /// The effects of large groups among them.
-    pub(super) lent: VecDeque<Lent>,
+    pub(super) lent: VecDeque<Loan>,
 }
 
 /// What waits in all of them.
@@ -127,7 +127,7 @@ impl Outbox {
     }
     /// The same of a large one.
     #[cold]
-    pub(crate) fn push_large(&self, epoch: u64, shards: &[(u32, u64)], effects: Lent) {
+    pub(crate) fn push_large(&self, epoch: u64, shards: &[(u32, u64)], effects: Loan) {
         let len = HEAD_BYTES + shards.len() * SHARD_BYTES;
         if !self.backlog.add_group(len + effects.bytes().len()) {
             return;
@@ -248,7 +248,7 @@ impl Default for Backlog {
 pub(super) struct Queue {
     pub(super) pieces: VecDeque<Vec<u8>>,
     /// The effects of large groups in them.
-    pub(super) lent: VecDeque<Lent>,
+    pub(super) lent: VecDeque<Loan>,
     /// Where the first frame of the first piece begins.
     at: usize,
     /// Bytes of its row that were given.
