@@ -13,18 +13,15 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use weft_protocol::table::{self, CommandId, CommandSpec, flag, policy};
+use weft_protocol::table::{CommandId, CommandSpec, flag, policy};
 use weft_store::{Guards, Savepoint, wants};
 
 use crate::acl::{Denied, LogPlace};
-use crate::args::Args;
+use crate::args::{Args, check_arity, command_id};
 use crate::context::{Context, Hold, Local};
-use crate::engine::command_id;
 use crate::error::{Error, ErrorCode, full_name};
-use crate::executor::check_arity;
 use crate::handler::{Handler, Scope};
 use crate::reply::{Captured, Items, ReplySink};
-use crate::requests::is_container;
 use crate::runner;
 use crate::session::Session;
 use crate::special;
@@ -73,17 +70,6 @@ pub struct Point {
     ready: usize,
     /// Messages to be published.
     messages: usize,
-}
-
-/// A command of the table by its name and, of a container, its first argument. A container without one of its
-/// subcommands is itself.
-#[must_use]
-pub fn find(name: &[u8], first: Option<&[u8]>) -> Option<CommandId> {
-    let id = table::by_name(name)?;
-    if !is_container(id) {
-        return Some(id);
-    }
-    Some(first.and_then(|word| table::subcommand(id, word)).unwrap_or(id))
 }
 
 /// An operation, for the commands inside it.

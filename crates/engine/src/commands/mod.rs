@@ -38,10 +38,7 @@
 //! it removes goes to `context.discard`; a key that it changed is told to `context.notify`, as Valkey names the event.
 //! Whoever waits for a key of a write command is served by the dispatcher.
 
-use std::sync::LazyLock;
-use weft_protocol::table::CommandId;
-
-use crate::handler::{Entry, Handler, Handlers};
+use crate::handler::Entry;
 
 pub(crate) mod clients;
 pub(crate) mod common;
@@ -68,9 +65,3 @@ pub(crate) const LISTS: &[&[&[Entry]]] = &[
     &[streams::LIST],
     strings::LISTS,
 ];
-
-/// The handler of one of these commands, without an engine.
-pub(crate) fn handler_of(id: CommandId) -> Option<Handler> {
-    static ALL: LazyLock<Handlers> = LazyLock::new(|| Handlers::of(LISTS.iter().copied().flatten()));
-    ALL.get(id)
-}

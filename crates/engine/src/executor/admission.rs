@@ -12,7 +12,7 @@ use weft_lua::shebang;
 use weft_protocol::table::{CommandId, CommandSpec, flag, policy};
 
 use super::{Core, Tier};
-use crate::args::Args;
+use crate::args::{Args, check_arity};
 use crate::config::Settings;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
@@ -238,12 +238,6 @@ fn needs_memory(engine: &Engine, handler: Handler, spec: &CommandSpec, session: 
     needs(spec)
         || matches!(handler.scope, Scope::Exec)
             && session.transaction.as_ref().is_some_and(|transaction| transaction.any(needs))
-}
-
-/// The number of arguments, the name included.
-pub(crate) fn check_arity(spec: &'static CommandSpec, len: usize) -> Result<(), Error> {
-    let wanted = usize::from(spec.arity.unsigned_abs());
-    if if spec.arity < 0 { len >= wanted } else { len == wanted } { Ok(()) } else { Err(Error::arity(spec)) }
 }
 
 fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>, session: &Session) -> Result<Verdict, Error> {

@@ -116,7 +116,7 @@ impl Core<'_> {
             if let Some((_, read)) = ahead.next_if(|(of, _)| *of == at)
                 && let Ok(read) = read.downcast::<Ahead>()
             {
-                read.hand_over(&mut self.local);
+                read.hand_over((&mut self.local.programs, &mut self.local.triggers));
             }
             let hold = match &mut hold {
                 Hold::Guards(guards) => Hold::Guards(guards),

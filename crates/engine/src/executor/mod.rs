@@ -7,6 +7,7 @@
 
 mod admission;
 mod attempt;
+pub(crate) mod direct;
 mod elsewhere;
 mod exec;
 mod fast;
@@ -19,7 +20,6 @@ mod turns;
 
 pub use crate::job::{Door, Input, Job, Outcome};
 use admission::Verdict;
-pub(crate) use admission::check_arity;
 pub use attempt::Attempt;
 use prefetch::prefetch;
 use std::sync::atomic::Ordering::Relaxed;

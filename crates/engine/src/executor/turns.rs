@@ -12,8 +12,8 @@ use crate::engine::command_id;
 use crate::handler::{Handler, Scope};
 use crate::requests::What;
 use crate::session::Session;
-use crate::special;
-use crate::trigger::{self, Ahead};
+use crate::trigger::Ahead;
+use crate::{runner, special};
 
 /// What the programs of one turn, and what writes fire, may take before those behind them wait for the next, in
 /// nanoseconds: others are looked at in between.
@@ -70,7 +70,7 @@ impl Core<'_> {
         }
         self.engine.special.has(special::TRIGGERS)
             && args.spec.flags & flag::WRITE != 0
-            && trigger::stands_at(self.engine, &mut self.local, args)
+            && runner::may_fire_at(self.engine, &mut self.local, args)
     }
     /// A command is queued: what it brings as a text is read now, and not when everything is locked.
     pub(super) fn read_ahead(&mut self, args: &Args<'_>) -> Option<Ahead> {
@@ -78,7 +78,7 @@ impl Core<'_> {
             return None;
         }
         let began = Instant::now();
-        let ahead = Ahead::read(self.engine, args);
+        let ahead = Ahead::read(&self.engine.programs, args);
         self.take_of_turn(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
         ahead
     }

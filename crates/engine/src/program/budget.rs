@@ -10,7 +10,7 @@ use super::value::{Extent, Value};
 use crate::config::Settings;
 
 /// The time that a step stands for where what will be done is counted before.
-pub(super) const STEP_NS: u64 = 500;
+pub(crate) const STEP_NS: u64 = 500;
 /// Elements, arguments and parts of texts that expressions may look at for one step.
 const ELEMENTS_PER_STEP: usize = 16;
 /// Bytes that are copied in the time of a step.
@@ -18,8 +18,8 @@ const BYTES_PER_STEP: usize = 1024;
 /// Bytes that are put together in the time of a step, where they were charged when their values were made.
 pub(super) const JOINED_PER_STEP: usize = 8192;
 /// Bytes that matching a pattern goes over in the time of a step, and those that no step is taken for.
-pub(super) const WORK_PER_STEP: u64 = 256;
-pub(super) const LITTLE_WORK: u64 = WORK_PER_STEP;
+pub(crate) const WORK_PER_STEP: u64 = 256;
+pub(crate) const LITTLE_WORK: u64 = WORK_PER_STEP;
 /// Steps between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 32;
 /// Steps that a quick program takes at most, with those for its expressions (`super::quick`).
@@ -114,7 +114,7 @@ impl Budget {
     }
     /// It has the time of what has set it going, of which there may be less: its own begins now. Gives when that is
     /// over.
-    pub(super) fn begin_within(&mut self, around: Option<Ends>) -> Option<Ends> {
+    pub(crate) fn begin_within(&mut self, around: Option<Ends>) -> Option<Ends> {
         self.begin();
         self.ends = [self.ends, around].into_iter().flatten().reduce(Ends::min);
         self.ends

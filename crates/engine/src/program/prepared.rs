@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::keys::Keys;
+use super::keys::{Before, Keys};
 use super::stored::{Programs, Stored};
 use super::text::shown;
 use super::value::Value;
 use super::{Problem, Program};
 use crate::args::{Args, OwnedArgs};
-use crate::engine::Engine;
+use crate::config::Settings;
 use crate::error::{Error, ErrorCode};
-use crate::handler::Needs;
+use crate::keys::Needs;
 
 /// A stored program, or one that came as a text.
 #[derive(Clone, Debug)]
@@ -46,9 +46,9 @@ pub(crate) enum By {
 }
 
 impl Waiting {
-    fn is_of(&self, engine: &Engine, by: By, args: &Args<'_>) -> bool {
+    fn is_of(&self, programs: &Programs, by: By, args: &Args<'_>) -> bool {
         let own = self.args.args();
-        (self.by, self.version, own.len()) == (by, engine.programs.version(), args.len())
+        (self.by, self.version, own.len()) == (by, programs.version(), args.len())
             && (0..args.len()).all(|at| own.bytes(at) == args.bytes(at))
     }
 }
@@ -205,28 +205,28 @@ impl Prepared {
     /// What a run needs: its locks are taken next, under which it [takes](Self::take) what was found. Where everything
     /// is `open` no shard is named. A mistake in the request is told by the run. What needs everything is read here
     /// too, while others go on.
-    pub(crate) fn needs(&mut self, engine: &Engine, by: By, args: &Args<'_>, open: bool) -> Needs {
+    pub(crate) fn needs(&mut self, before: Before<'_>, by: By, args: &Args<'_>, open: bool) -> Needs {
         (self.next, self.waits) = (None, None);
-        let Ok((which, params)) = self.look_up(engine, by, args) else { return Needs::Shards(Vec::new()) };
+        let Ok((which, params)) = self.look_up(before, by, args) else { return Needs::Shards(Vec::new()) };
         let (needs, params) = match &which.program().keys {
             Keys::World(..) => {
-                let (version, args) = (engine.programs.version(), args.to_owned_args());
+                let (version, args) = (before.programs.version(), args.to_owned_args());
                 self.waits = Some(Box::new(Waiting { given: (which, params), version, by, args }));
                 return Needs::World;
             }
             _ if open => (Needs::Shards(Vec::new()), params),
-            _ => which.program().needs(engine, params),
+            _ => which.program().needs(before, params),
         };
         self.next = Some((which, params));
         needs
     }
     /// The program of a request with its parameters.
-    pub(crate) fn take(&mut self, engine: &Engine, by: By, args: &Args<'_>) -> Result<Given, Error> {
+    pub(crate) fn take(&mut self, before: Before<'_>, by: By, args: &Args<'_>) -> Result<Given, Error> {
         if let Some(next) = self.next.take() {
             return Ok(next);
         }
-        let waited = self.waits.take().filter(|waits| waits.is_of(engine, by, args));
-        waited.map_or_else(|| self.look_up(engine, by, args), |waits| Ok(waits.given))
+        let waited = self.waits.take().filter(|waits| waits.is_of(before.programs, by, args));
+        waited.map_or_else(|| self.look_up(before, by, args), |waits| Ok(waits.given))
     }
     /// Reads the program that is to be stored: everything is locked next, under which it is [taken](Self::take_read).
     pub(crate) fn read(&mut self, text: &[u8]) -> Needs {
@@ -249,12 +249,12 @@ impl Prepared {
     }
     /// Whether a request runs a stored program that always takes about the same short time: if so it is about to, among
     /// its neighbours.
-    pub(crate) fn begins_quick(&mut self, engine: &Engine, args: &Args<'_>) -> bool {
-        let (name, version) = (args.bytes(2), engine.programs.version());
+    pub(crate) fn begins_quick(&mut self, programs: &Programs, args: &Args<'_>) -> bool {
+        let (name, version) = (args.bytes(2), programs.version());
         let is_quick = |last: &Last| last.is(version, name).then_some(last.stored.program.quick);
         self.among = match self.last.as_ref().and_then(is_quick) {
             Some(quick) => quick,
-            None => self.find(&engine.programs, By::Name, name).is_ok_and(|which| which.program().quick),
+            None => self.find(programs, By::Name, name).is_ok_and(|which| which.program().quick),
         };
         if self.among && self.quick.is_none() {
             self.quick = Some(Together { began: Instant::now(), runs: 0, programs: Vec::new() });
@@ -292,19 +292,19 @@ impl Prepared {
             quick.tell();
         }
     }
-    fn look_up(&mut self, engine: &Engine, by: By, args: &Args<'_>) -> Result<Given, Error> {
-        let which = self.find(&engine.programs, by, args.bytes(2))?;
-        let params = self.params(engine, which.program(), args)?;
+    fn look_up(&mut self, before: Before<'_>, by: By, args: &Args<'_>) -> Result<Given, Error> {
+        let which = self.find(before.programs, by, args.bytes(2))?;
+        let params = self.params(before.settings, which.program(), args)?;
         Ok((which, params))
     }
     /// What a request gives a program.
     pub(crate) fn params(
         &mut self,
-        engine: &Engine,
+        settings: &Settings,
         program: &Program,
         args: &Args<'_>,
     ) -> Result<Vec<Value>, Error> {
-        program.params_in((std::mem::take(&mut self.room), &engine.settings), args.rest(3))
+        program.params_in((std::mem::take(&mut self.room), settings), args.rest(3))
     }
     /// A run needs the memory of its values no more.
     #[inline]
@@ -320,8 +320,8 @@ impl Prepared {
 mod tests {
     use super::*;
     use crate::Setup;
-    use crate::args::Composed;
-    use crate::inner;
+    use crate::args::{Composed, find};
+    use crate::engine::Engine;
     use weft_store::{Config, Keyspace, SystemClock};
 
     fn engine() -> Engine {
@@ -343,26 +343,28 @@ mod tests {
             [&b"PROGRAM"[..], b"EVAL", text.as_bytes()].iter().for_each(|word| args.push(word));
             args
         };
-        let spec = inner::find(b"PROGRAM", Some(b"EVAL")).unwrap().spec();
+        let spec = find(b"PROGRAM", Some(b"EVAL")).unwrap().spec();
         let (one, other) = (words(&program("a*")), words(&program("b*")));
         let (one, other) = (one.args(spec), other.args(spec));
-        assert_eq!(prepared.needs(&engine, By::Text, &one, false), Needs::World);
+        assert_eq!(prepared.needs(engine.before_programs(), By::Text, &one, false), Needs::World);
         let read = prepared.waits.as_ref().and_then(|waits| match &waits.given.0 {
             Which::Text(program) => Some(Arc::clone(program)),
             Which::Stored(_) => None,
         });
-        let Ok((Which::Text(taken), _)) = prepared.take(&engine, By::Text, &one) else { panic!("a text") };
+        let Ok((Which::Text(taken), _)) = prepared.take(engine.before_programs(), By::Text, &one) else {
+            panic!("a text")
+        };
         assert!(Arc::ptr_eq(&read.unwrap(), &taken), "it is read once");
         // Another request comes before, or programs have changed.
-        assert_eq!(prepared.needs(&engine, By::Text, &one, false), Needs::World);
-        assert!(prepared.take(&engine, By::Text, &other).is_ok_and(|(which, _)| {
+        assert_eq!(prepared.needs(engine.before_programs(), By::Text, &one, false), Needs::World);
+        assert!(prepared.take(engine.before_programs(), By::Text, &other).is_ok_and(|(which, _)| {
             let Keys::World(at, _) = &which.program().keys else { return false };
             **at == *"/steps/0"
         }));
         assert!(prepared.waits.is_none());
-        assert_eq!(prepared.needs(&engine, By::Text, &one, false), Needs::World);
+        assert_eq!(prepared.needs(engine.before_programs(), By::Text, &one, false), Needs::World);
         engine.programs.put([]);
-        assert!(!prepared.waits.as_ref().unwrap().is_of(&engine, By::Text, &one));
+        assert!(!prepared.waits.as_ref().unwrap().is_of(&engine.programs, By::Text, &one));
     }
 
     #[test]

@@ -2,12 +2,12 @@
 //! everything locked. Does not own: what is kept of other requests between their locks and their run
 //! (`crate::program::prepared`).
 
+use super::Seen;
 use super::definition::{self, Trigger};
 use crate::args::Args;
-use crate::context::Local;
-use crate::engine::Engine;
 use crate::error::full_name;
-use crate::program::prepared::Read;
+use crate::program::prepared::{Prepared, Read};
+use crate::program::stored::Programs;
 
 /// Bytes that a trigger takes for one of its text, in the form that it is used in.
 const BYTES_PER_BYTE: usize = 30;
@@ -40,9 +40,9 @@ impl Ahead {
         text(args).is_some()
     }
     /// Reads it, if it does.
-    pub(crate) fn read(engine: &Engine, args: &Args<'_>) -> Option<Self> {
+    pub(crate) fn read(programs: &Programs, args: &Args<'_>) -> Option<Self> {
         Some(match text(args)? {
-            (text, None) => Self::Program(Read::kept(&engine.programs, text)),
+            (text, None) => Self::Program(Read::kept(programs, text)),
             (text, Some(name)) => Self::Trigger(Box::new(definition::Read::of(name, text))),
         })
     }
@@ -54,16 +54,16 @@ impl Ahead {
         }
     }
     /// The command runs next.
-    pub(crate) fn hand_over(self, local: &mut Local) {
+    pub(crate) fn hand_over(self, (programs, triggers): (&mut Prepared, &mut Seen)) {
         match self {
-            Self::Program(read) => local.programs.has_read(read),
-            Self::Trigger(read) => local.triggers.has_read(*read),
+            Self::Program(read) => programs.has_read(read),
+            Self::Trigger(read) => triggers.has_read(*read),
         }
     }
 }
 
 /// How triggers have been read before: what the last one that is to be stored was.
-impl super::Seen {
+impl Seen {
     /// A trigger was read before everything is locked.
     pub(crate) fn has_read(&mut self, read: definition::Read) {
         self.read = Some(read);

@@ -47,14 +47,14 @@ impl Counted {
         }
     }
     /// Counts a trigger that has fired.
-    pub(super) fn fired(&mut self, figures: &Arc<Figures>) {
+    pub(crate) fn fired(&mut self, figures: &Arc<Figures>) {
         Figures::count(&figures.fired);
         if self.notes {
             self.of(figures).fired += 1;
         }
     }
     /// Counts a trigger whose condition does not hold.
-    pub(super) fn passed_over(&mut self, figures: &Arc<Figures>) {
+    pub(crate) fn passed_over(&mut self, figures: &Arc<Figures>) {
         Figures::count(&figures.passed_over);
         if self.notes {
             self.of(figures).passed_over += 1;

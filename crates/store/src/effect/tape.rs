@@ -71,12 +71,12 @@ pub(super) struct Place {
 
 /// Effects of a tape that somebody else reads.
 #[derive(Clone, Debug)]
-pub(crate) struct Lent {
+pub(crate) struct Loan {
     bytes: Arc<Vec<u8>>,
     from: usize,
 }
 
-impl Lent {
+impl Loan {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[self.from..]
     }
@@ -185,13 +185,13 @@ impl Tape {
         &self.bytes[mark.at - self.before..]
     }
     /// The same for somebody else, who need not copy them: what follows is a piece of its own.
-    pub(crate) fn lend_from(&mut self, mark: TapeMark) -> Lent {
+    pub(crate) fn lend_from(&mut self, mark: TapeMark) -> Loan {
         let bytes = Arc::new(std::mem::take(&mut self.bytes));
         let from = mark.at - self.before;
         self.lent.push((self.before, Arc::clone(&bytes)));
         self.before += bytes.len();
         self.key = None;
-        Lent { bytes, from }
+        Loan { bytes, from }
     }
     /// The piece in which a place lies, and where it begins.
     pub(super) fn piece(&self, at: usize) -> (&[u8], usize) {

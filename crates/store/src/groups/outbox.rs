@@ -21,7 +21,7 @@
 //! number of shards. So what one command tells is in memory once until it is written.
 
 use super::{BACKLOG_BYTES, Group};
-use crate::effect::tape::{self, Lent};
+use crate::effect::tape::{self, Loan};
 use crate::sync::{Mutex, MutexGuard, lock};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -59,7 +59,7 @@ pub(crate) struct Outbox {
 pub(super) struct Frames {
     pub(super) bytes: Vec<u8>,
     /// The effects of large groups among them.
-    pub(super) lent: VecDeque<Lent>,
+    pub(super) lent: VecDeque<Loan>,
     /// Shard and count of each group of the row that is being added.
     places: Vec<u64>,
 }
@@ -131,7 +131,7 @@ impl Outbox {
     }
     /// The same of a large one.
     #[cold]
-    pub(crate) fn push_large(&self, epoch: u64, shards: &[(u32, u64)], effects: Lent) {
+    pub(crate) fn push_large(&self, epoch: u64, shards: &[(u32, u64)], effects: Loan) {
         let len = HEAD_BYTES + shards.len() * SHARD_BYTES;
         if !self.backlog.add_group(len + effects.bytes().len()) {
             return;
@@ -267,7 +267,7 @@ impl Default for Backlog {
 pub(super) struct Queue {
     pub(super) pieces: VecDeque<Vec<u8>>,
     /// The effects of large groups in them.
-    pub(super) lent: VecDeque<Lent>,
+    pub(super) lent: VecDeque<Loan>,
     /// Where the first frame of the first piece begins.
     at: usize,
     /// Groups of its row that were given.

@@ -9,12 +9,12 @@ use weft_protocol::table::{CommandId, CommandSpec, flag};
 
 use super::convert;
 use crate::acl::LogPlace;
-use crate::args::{Args, Composed};
+use crate::args::{Args, Composed, find};
 use crate::context::Hold;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::excerpt::shown;
 use crate::executor::Outcome;
-use crate::inner::{Inner, Refusal, Undoing, find};
+use crate::inner::{Inner, Refusal, Undoing};
 use crate::keys;
 use crate::requests::is_container;
 use crate::script::Running;
