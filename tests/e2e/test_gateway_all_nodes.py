@@ -191,6 +191,8 @@ class Messages(BeforeMany, unittest.TestCase):
                 self.assertIn(["message", "news", message], heard)
                 self.assertIn(["pmessage", "n?ws", "news", message], heard)
         self.assertEqual(publisher.call("PUBLISH", "nobody", "m"), 0)
+        subscriber.close()
+        wait_for(lambda: publisher.call("PUBSUB", "NUMPAT") == 0)
 
     def test_shard_channels_are_where_their_slots_are(self):
         subscriber = self.subscriber(*(("SSUBSCRIBE", key) for key in KEYS))

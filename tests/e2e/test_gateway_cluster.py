@@ -123,6 +123,47 @@ class BehindCluster(BeforeMany, unittest.TestCase):
             self.assertEqual([waiting.reply(), waiting.reply()], [[key, "v"], "+PONG"])
             self.assertIsNone(waiting.call("BLPOP", key, "0.01"))
 
+    def moves(self):
+        """Moves b's slot to the second node, and back when the test is over."""
+        self.addCleanup(self.cluster.move_slot, SLOT_OF_B, self.cluster.nodes[0])
+        self.cluster.move_slot(SLOT_OF_B, self.cluster.nodes[1])
+
+    def test_who_blocks_waits_where_its_slot_has_moved_to(self):
+        waiting, writer = self.connect(), self.connect()
+        waiting.send(request("BLPOP", "b", "0") + request("PING"))
+        wait_for(lambda: self.cluster.nodes[0].info("clients")["blocked_clients"] == "1")
+        self.moves()
+        wait_for(lambda: self.cluster.nodes[1].info("clients")["blocked_clients"] == "1")
+        self.assertEqual(writer.call("RPUSH", "b", "v"), 1)
+        self.assertEqual([waiting.reply(), waiting.reply()], [["b", "v"], "+PONG"])
+        self.assertEqual(writer.call("DEL", "b"), 0)
+
+    def test_what_is_watched_has_changed_when_its_slot_moves(self):
+        wire = self.connect()
+        self.assertEqual([wire.call("SET", "b", "1"), wire.call("WATCH", "b"), wire.call("GET", "b")], ["+OK", "+OK", "1"])
+        self.moves()
+        self.assertEqual([wire.call("MULTI"), wire.call("SET", "b", "2")], ["+OK", "+QUEUED"])
+        self.assertIsNone(wire.call("EXEC"))
+        self.assertEqual(wire.call("GET", "b"), "1")
+        self.assertEqual([wire.call(*words) for words in (("WATCH", "b"), ("MULTI",), ("SET", "b", "2"), ("EXEC",))][3], ["+OK"])
+
+    def test_what_is_refused_for_now_has_its_time(self):
+        source, target = self.cluster.nodes[:2]
+        with gateway(self.cluster.url(), *PATIENT, "--command-timeout", str(SHORT_MS)) as hasty, hasty.connect() as wire:
+            patient = self.connect()
+            wait_for(lambda: wire.call("SET", "{b}1", "v") == "+OK")
+            self.assertEqual(target.call("CLUSTER", "SETSLOT", SLOT_OF_B, "IMPORTING", source.id()), "+OK")
+            self.assertEqual(source.call("CLUSTER", "SETSLOT", SLOT_OF_B, "MIGRATING", target.id()), "+OK")
+            # One of the keys is here, the other may be there.
+            patient.send(request("MGET", "{b}1", "{b}2"))
+            begin = time.monotonic()
+            self.assertTrue(wire.call("MGET", "{b}1", "{b}2").startswith("-TRYAGAIN"))
+            self.assertGreaterEqual(time.monotonic() - begin, SHORT_MS / 1000 * 0.9)
+            lines = dict(line.partition(":")[::2] for line in wire.call("INFO", "gateway").splitlines())
+            self.assertGreater(int(lines["gateway_try_again_total"]), 1)
+            self.moves()
+            self.assertEqual([patient.reply(), wire.call("MGET", "{b}1", "{b}2")], [["v", None]] * 2)
+
     @unittest.skipUnless(redis, "redis-py is not installed: tests/e2e/run installs it")
     def test_redis_py_needs_not_know_and_may(self):
         plain = redis.Redis(port=self.server.port)
@@ -367,6 +408,9 @@ class Changes(Loaded, unittest.TestCase):
         self.load.stop()
         self.assertEqual(self.load.errors, [])
         self.assert_exact()
+        with self.server.connect() as wire:
+            lines = dict(line.partition(":")[::2] for line in wire.call("INFO", "gateway").splitlines())
+        self.assertGreater(int(lines["gateway_moved_total"]), 0, "nobody was sent on")
 
     def test_slots_move_as_a_whole_and_nobody_notices(self):
         source, target = self.cluster.nodes[0], self.cluster.nodes[1]

@@ -194,6 +194,15 @@ class Subscriptions(Behind):
         self.assertEqual(again.reply(), ["message", "news", "m"])
         self.assertEqual(late.call("PING"), "+PONG")
 
+    def test_a_busy_channel_holds_up_nobody(self):
+        backend = Flooding()
+        self.addCleanup(backend.close)
+        server = gateway(backend.port, *PATIENT, threads=1)
+        self.addCleanup(server.stop)
+        for number in range(3):
+            with server.connect() as wire:
+                self.assertEqual(wire.call("SUBSCRIBE", f"c{number}"), ["subscribe", f"c{number}", 1])
+
     def test_who_hears_nothing_for_long_stays(self):
         backends = [Server()] if REDIS is None else [Server(), Redis()]
         for backend in backends:
@@ -210,6 +219,56 @@ class Subscriptions(Behind):
                         relay.wait_for_request(request("PING"), times)
                     self.assertEqual(direct.call("PUBLISH", "news", "m"), 1)
                     self.assertEqual(wire.reply(), ["message", "news", "m"])
+
+
+class Flooding:
+    """A server that sends messages of a channel of nobody's, faster than anybody takes them, from the first subscription on."""
+
+    FLOOD = b">3\r\n$7\r\nmessage\r\n$7\r\nnobody'\r\n$1\r\nm\r\n" * (1 << 14)
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.over = threading.Event()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while not self.over.is_set():
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(peer,), daemon=True).start()
+
+    def serve(self, peer):
+        lock, count = threading.Lock(), 0
+        try:
+            while piece := peer.recv(1 << 16):
+                words = piece.split(b"\r\n")
+                if b"SUBSCRIBE" not in words:
+                    peer.sendall(b"%1\r\n+proto\r\n:3\r\n" if b"HELLO" in words else b"+OK\r\n")
+                    continue
+                name = words[words.index(b"SUBSCRIBE") + 2]
+                count += 1
+                with lock:
+                    peer.sendall(b">3\r\n$9\r\nsubscribe\r\n$%d\r\n%s\r\n:%d\r\n" % (len(name), name, count))
+                if count == 1:
+                    threading.Thread(target=self.flood, args=(peer, lock), daemon=True).start()
+        except OSError:
+            pass
+
+    def flood(self, peer, lock):
+        try:
+            while not self.over.is_set():
+                with lock:
+                    peer.sendall(self.FLOOD)
+        except OSError:
+            pass
+
+    def close(self):
+        self.over.set()
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
 
 
 class OutOfTurn(Behind):

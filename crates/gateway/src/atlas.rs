@@ -82,6 +82,18 @@ impl Atlas {
         Ok(atlas)
     }
 
+    /// One that asks nobody.
+    #[cfg(test)]
+    pub(crate) fn unasked() -> Arc<Self> {
+        let known = Known { map: None, why: String::new(), is_wanted: false, wakes: Vec::new() };
+        Arc::new(Self {
+            known: Mutex::new(known),
+            changed: Condvar::new(),
+            version: AtomicU64::new(0),
+            seeds: Vec::new(),
+        })
+    }
+
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

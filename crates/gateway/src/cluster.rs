@@ -52,6 +52,8 @@ pub struct Cluster {
     wake: Arc<dyn Fn() + Send + Sync>,
     /// By their numbers, as `orders.addresses`.
     nodes: Vec<Upstream>,
+    /// As many as there may be.
+    nodes_max: usize,
     /// Those that are replicas which are read from.
     readers: Vec<bool>,
     orders: Orders,
@@ -86,6 +88,7 @@ impl Cluster {
             leases,
             wake,
             nodes: Vec::new(),
+            nodes_max: SERVERS_MAX,
             readers: Vec::new(),
             orders,
             early: Vec::new(),
@@ -186,29 +189,49 @@ impl Cluster {
     fn adopt(&mut self, map: Arc<Map>) -> bool {
         let others = |old: &Map| old.primaries != map.primaries || old.owners != map.owners;
         let is_other = self.map.as_deref().is_some_and(others);
-        self.primaries = map.primaries.iter().filter_map(|address| self.node(address, false).ok()).collect();
+        // Those that have a number keep it: nobody else may be given it.
+        let known: Vec<_> = map.primaries.iter().map(|address| self.known(address, false)).collect();
+        self.primaries = known.iter().flatten().copied().collect();
+        let mut all = Vec::with_capacity(known.len());
+        for (address, known) in map.primaries.iter().zip(known) {
+            let Ok(node) = known.map_or_else(|| self.node(address, false), Ok) else { break };
+            if known.is_none() {
+                self.primaries.push(node);
+            }
+            all.push(node);
+        }
+        self.primaries = all;
         self.orders.lowest.clone_from(&map.lowest);
         // Beyond what a gateway can have, requests are refused one by one.
         self.map = (self.primaries.len() == map.primaries.len()).then_some(map);
         is_other
     }
 
-    /// The number of a node; of one as a replica, which is another one.
+    /// The number of a node that has one; of one as a replica, which is another one.
+    fn known(&self, address: &Address, reads_only: bool) -> Option<usize> {
+        let mut known = self.orders.addresses.iter().zip(&self.readers);
+        known.position(|known| known == (address, &reads_only))
+    }
+
+    /// The same; it is given one, if it has none.
     fn node(&mut self, address: &Address, reads_only: bool) -> Result<usize, Error> {
-        let addresses = &mut self.orders.addresses;
-        let mut known = addresses.iter().zip(&self.readers);
-        if let Some(at) = known.position(|known| known == (address, &reads_only)) {
+        if let Some(at) = self.known(address, reads_only) {
             return Ok(at);
         }
         let options = Options { reads_only, ..self.common.options.at(address) };
-        let at = if self.nodes.len() < SERVERS_MAX {
+        let at = if self.nodes.len() < self.nodes_max {
             self.nodes.len()
         } else {
             // A number of one that nothing is left of.
-            let is_over = |at: &usize| !self.primaries.contains(at) && !self.nodes[*at].waits();
+            let named = self.orders.named();
+            let is_over =
+                |at: &usize| !self.primaries.contains(at) && !named.contains(at) && !self.nodes[*at].waits();
             let over = (1..self.nodes.len()).find(is_over);
-            over.ok_or_else(|| unreachable("it has more nodes than a gateway can have"))?
+            let over = over.ok_or_else(|| unreachable("it has more nodes than a gateway can have"))?;
+            self.common.board.forget(&self.orders.figures[over]);
+            over
         };
+        let addresses = &mut self.orders.addresses;
         let (wake, hub) = (Arc::clone(&self.wake), Arc::clone(&self.common.hub));
         let figures = self.common.board.add(address.to_string());
         let shared = (hub, Arc::clone(&self.common.checks), Arc::clone(&figures));
@@ -477,5 +500,66 @@ impl Cluster {
         let owner = self.map.as_ref().map_or(NOBODY, |map| map.owners[usize::from(slot)]);
         let node = self.primaries.get(usize::from(owner)).copied();
         node.ok_or_else(|| Error::with_prefix("CLUSTERDOWN", format!("no node has slot {slot}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atlas::SLOTS;
+    use crate::options::Options;
+    use crate::testing::{client, engine};
+
+    fn cluster() -> Cluster {
+        let options = Arc::new(Options::to("cluster://127.0.0.1:1").expect("it is a URL"));
+        let hub = Hub::start(Arc::clone(&options), engine()).expect("there are threads");
+        let (checks, scripts, board) = (Arc::default(), Arc::default(), Arc::default());
+        let common = Common { options, hub, checks, scripts, board, replicas: None };
+        Cluster { nodes_max: 5, ..Cluster::new(common, Atlas::unasked(), 1, Arc::new(|| ())) }
+    }
+    fn address(port: u16) -> Address {
+        Address::Tcp("127.0.0.1".into(), port)
+    }
+    fn map(ports: &[u16]) -> Arc<Map> {
+        Arc::new(Map {
+            primaries: ports.iter().map(|port| address(*port)).collect(),
+            replicas: vec![Vec::new(); ports.len()],
+            lowest: (0..ports.len() as u16).collect(),
+            owners: (0..SLOTS).map(|slot| (slot % ports.len()) as u16).collect(),
+            nodes: Vec::new(),
+        })
+    }
+
+    /// Addresses of nodes change, and there are not as many numbers as addresses.
+    #[test]
+    fn each_node_has_a_number_of_its_own() {
+        let mut cluster = cluster();
+        let mut leased = None;
+        for turn in 1..20 {
+            // One stays, two are others.
+            let ports = [2 * turn, 1_000, 2 * turn + 1];
+            cluster.adopt(map(&ports));
+            assert!(cluster.map.is_some(), "there is room for all");
+            for (slot, port) in ports.iter().enumerate() {
+                let node = cluster.owner(0, Some(slot as u16)).expect("it has an owner");
+                assert_eq!(cluster.orders.addresses[node], address(*port), "turn {turn}");
+                assert_eq!(cluster.nodes[node].options.to.address, address(*port), "turn {turn}");
+            }
+            assert!(cluster.common.board.len() <= 5, "what is gone is not shown");
+            // A client has a connection to one.
+            if turn == 3 {
+                let node = cluster.primaries[0];
+                let owner = Client { leased: Some((node, None)), ..Client::default() };
+                cluster.orders.clients.insert(client(7).client, owner);
+                leased = Some((node, address(2 * turn)));
+            }
+            if let Some((node, address)) = &leased {
+                assert_eq!(cluster.orders.addresses[*node], *address, "it is another one in turn {turn}");
+            }
+            if turn == 6 {
+                cluster.orders.clients.clear();
+                leased = None;
+            }
+        }
     }
 }

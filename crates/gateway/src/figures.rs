@@ -83,6 +83,15 @@ impl Board {
         all.push((address, Arc::clone(&figures)));
         figures
     }
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+    /// What is gone is not shown any more.
+    pub(crate) fn forget(&self, figures: &Arc<Figures>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, one)| !Arc::ptr_eq(one, figures));
+    }
 }
 
 /// Tells the engine.

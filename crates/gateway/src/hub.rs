@@ -38,6 +38,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(500);
 /// The pause before a slot's owner is looked for again, and before what is due is looked at.
 const AGAIN: Duration = Duration::from_millis(50);
+/// How long a node may be none of the cluster until it is left.
+const STRANGE: Duration = Duration::from_secs(30);
 /// What is taken of one connection before the others, and whoever wants something, have their turn.
 const EVENTS_MAX: usize = 256;
 /// The connection for all that is not of one node.
@@ -205,6 +207,8 @@ struct State {
     primaries: Vec<Address>,
     nodes: Vec<Address>,
     version: u64,
+    /// When the node that brings what is published anywhere was last one of them, if it was.
+    met: Option<Instant>,
     looked: Instant,
 }
 
@@ -220,6 +224,7 @@ impl State {
             primaries: Vec::new(),
             nodes: Vec::new(),
             version: 0,
+            met: None,
             looked: Instant::now(),
         }
     }
@@ -236,6 +241,7 @@ impl State {
             }
             if self.looked.elapsed() >= LOOK {
                 self.looked = Instant::now();
+                self.leave_strangers();
                 self.give_up_unwanted();
             }
             for number in self.numbers() {
@@ -501,13 +507,7 @@ impl State {
         let is_as_before = map.primaries.len() == self.primaries.len()
             && map.primaries.iter().all(|primary| self.primaries.contains(primary));
         self.primaries.clone_from(&map.primaries);
-        // One that is no node any more, or that the others do not reach, brings nothing of theirs.
-        let brings = self.hub.brought_by();
-        let was_one = brings.is_some_and(|node| self.nodes.contains(&node) && !map.nodes.contains(&node));
         self.nodes.clone_from(&map.nodes);
-        if was_one {
-            self.end(ANY, "it is no node of the cluster any more");
-        }
         if !is_as_before {
             let concerned = self.waiting.extract_if(.., |(_, wish)| wish.has_events());
             self.later.extend(concerned.map(|(_, wish)| wish));
@@ -535,6 +535,17 @@ impl State {
             lost.extend(gone);
         }
         self.hub.close(&lost);
+    }
+
+    /// A node that is none of the cluster any more brings nothing of the others. One that has just lost its slots is not
+    /// told of for a while.
+    fn leave_strangers(&mut self) {
+        let Some(node) = self.hub.brought_by() else { return };
+        if self.nodes.contains(&node) {
+            self.met = Some(self.looked);
+        } else if self.met.is_some_and(|met| met.elapsed() > STRANGE) {
+            self.end(ANY, "it is no node of the cluster any more");
+        }
     }
 
     /// Gives up names that nobody is subscribed to here, unless somebody is about to be.
@@ -567,6 +578,7 @@ impl State {
         let names = line.end();
         if number == ANY {
             self.hub.is_brought_by(None);
+            self.met = None;
         }
         self.hub.close(&names);
         let concerned =

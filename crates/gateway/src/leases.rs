@@ -73,15 +73,42 @@ impl Leases {
     }
     /// Those whose time is over.
     pub(crate) fn take_late(&mut self, now_ms: u64) -> Vec<Waiting> {
-        let mut late = Vec::new();
-        while self.waiting.front().is_some_and(|waiting| waiting.until_ms <= now_ms) {
-            late.extend(self.waiting.pop_front());
+        let is_late = |waiting: &Waiting| waiting.until_ms <= now_ms;
+        // One that was put before the others came later.
+        if !self.waiting.iter().any(is_late) {
+            return Vec::new();
         }
+        let (late, left): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(is_late);
+        self.waiting = left.into();
         late
     }
     /// Takes a client out of those who wait.
     pub(crate) fn leave(&mut self, client: u64) -> Option<Waiting> {
         let at = self.waiting.iter().position(|waiting| waiting.to.client == client)?;
         self.waiting.remove(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::client;
+
+    #[test]
+    fn who_is_put_first_keeps_nobody_waiting() {
+        let mut leases = Leases::new(1);
+        for (number, expect, until_ms) in
+            [(1, Expect::Watch, 5), (2, Expect::Watch, 6), (3, Expect::Alone, 9)]
+        {
+            let (to, bytes) = (client(number), Box::default());
+            let (db, resp2, silent, skip) = (0, false, false, 0);
+            leases.waiting.push_back(Waiting { to, bytes, expect, db, resp2, silent, skip, until_ms });
+        }
+        assert!(leases.alone_first());
+        let clients = |all: &[Waiting]| all.iter().map(|waiting| waiting.to.client).collect::<Vec<_>>();
+        assert_eq!(clients(leases.waiting.make_contiguous()), [3, 1, 2]);
+        assert!(leases.take_late(4).is_empty());
+        assert_eq!(clients(&leases.take_late(6)), [1, 2]);
+        assert_eq!(clients(leases.waiting.make_contiguous()), [3]);
     }
 }

@@ -157,9 +157,15 @@ impl Upstream {
             let reason = if end == End::Timeout { "TIMEOUT" } else { "ERROR" };
             let mut bytes = Vec::new();
             request(None, &Texts(&["CLIENT", "UNBLOCK", &id, reason]), &mut bytes);
+            let silent = due.silent;
             if let Ok(shared) = self.shared(resp2) {
                 self.link(at).into_iter().for_each(|link| link.owed += 1);
                 self.ask(shared, &[&bytes], None, Due::new(None, Expect::Unblock(at, attempt), true));
+            } else {
+                // Nobody can be asked there to let it go: as when it leaves.
+                self.forget(at);
+                tell(front, to, silent, ended(end));
+                self.lend(front);
             }
             return;
         }

@@ -7,7 +7,7 @@
 //! same connection. A request that a node has refused, because the slot is elsewhere, goes again when those behind it
 //! of its kind are back; had one of them run meanwhile, it is answered an error.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use weft_client::Address;
@@ -263,6 +263,17 @@ impl Orders {
             now_ms: 0,
             timeout_ms,
         }
+    }
+
+    /// The nodes that clients count on by their numbers.
+    pub(crate) fn named(&self) -> HashSet<usize> {
+        let of = |client: &Client| {
+            let sent =
+                |order: &Order| if let State::Sent(node) = order.state { Some(node) } else { order.pinned };
+            let orders: Vec<usize> = client.orders.iter().filter_map(sent).collect();
+            client.leased.iter().map(|(node, _)| *node).chain(orders).collect::<Vec<_>>()
+        };
+        self.clients.values().flat_map(of).collect()
     }
 
     /// The slot that a request reads from, if a replica may answer it: it was not tried elsewhere, and nobody counts on
