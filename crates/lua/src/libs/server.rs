@@ -109,7 +109,8 @@ fn with_args<R>(frame: &mut Frame<'_>, with: impl FnOnce(&mut Frame<'_>, &[&[u8]
     Ok(with(frame, &args))
 }
 
-/// They are composed once more, and one text may stand there thousands of times: together no more than scripts may have.
+/// They are composed once more, and one text may stand there thousands of times: together they are no more than scripts
+/// may have.
 #[inline]
 fn has_room(frame: &mut Frame<'_>, args: &[&[u8]]) -> Result<(), Raise> {
     let bytes = args.iter().fold(0, |bytes: usize, arg| bytes.saturating_add(arg.len()));
