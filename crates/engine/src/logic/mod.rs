@@ -43,11 +43,12 @@ mod tests {
             if spec.flags & (flag::NOSCRIPT | flag::ADMIN) != 0 || is_container(id) {
                 continue;
             }
+            // What nobody serves, as a module's, is refused when it runs.
+            let Some(handler) = handler else { continue };
             if may_be_quick(id) {
-                assert!(handler.is_some_and(|own| matches!(own.scope, Scope::Keys)), "{spec:?}");
+                assert!(matches!(handler.scope, Scope::Keys), "{spec:?}");
                 quick += 1;
             }
-            let Some(handler) = handler else { continue };
             let owned = OwnedArgs::new(spec, [&b"?"[..], b"k", b"BY", b"p*"].into_iter());
             let looks = match handler.scope {
                 Scope::World | Scope::Walk => true,
