@@ -108,8 +108,9 @@ impl<'e> Worker<'e> {
         inbox.set_waker(waker.clone());
         engine.mailbox(id).set_waker(move || waker.wake());
         let seed = engine.keyspace.key(&id.to_le_bytes()).hash();
-        let executor = Executor::new(engine, id, seed)
+        let mut executor = Executor::new(engine, id, seed)
             .ok_or_else(|| io::Error::other("the keyspace has no place for another worker"))?;
+        executor.serves_in_steps();
         let now_ms = engine.clock.now_ms();
         Ok(Self {
             id,
@@ -192,6 +193,7 @@ impl<'e> Worker<'e> {
         self.send_all();
         self.bury();
         self.take_down_leaving();
+        self.executor.serve_some();
         self.executor.leave_places(PLACES_PER_TICK_MAX);
         self.sweep();
         self.count_tick(began_cpu_ns);
@@ -231,6 +233,7 @@ impl<'e> Worker<'e> {
             || !self.io.dead.is_empty()
             || !self.io.leaving.is_empty()
             || !self.io.giving_up.is_empty()
+            || self.executor.has_some_to_serve()
             || self.executor.has_places_to_leave()
             || self.sweep.is_under_way()
     }

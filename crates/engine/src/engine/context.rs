@@ -24,7 +24,7 @@ use crate::push::Push;
 use crate::reply::Captured;
 use crate::script::space::Space;
 use crate::session::{Session, client_flag};
-use crate::waits::{Blocked, Ready};
+use crate::waits::{Blocked, Ready, Serving};
 use crate::{special, trigger};
 
 /// What a worker keeps from command to command: buffers and dice.
@@ -36,6 +36,10 @@ pub struct Local {
     pub garbage: Vec<Garbage>,
     /// Keys that others wait for, in the order of their writes.
     pub(crate) ready: VecDeque<Ready>,
+    /// Somebody comes back to go on with `serving`: where nobody does, all are served at once.
+    pub(crate) serves_in_steps: bool,
+    /// Who reads what was written, and is served by later steps.
+    pub(crate) serving: VecDeque<Serving>,
     /// Waits that are over, and how many of their places have been given back.
     pub(crate) leaving: VecDeque<(Arc<Blocked>, usize)>,
     /// What the store tells of changes.
@@ -87,6 +91,8 @@ impl Local {
         Self {
             rng: XorShift::new(seed),
             garbage: Vec::new(),
+            serves_in_steps: false,
+            serving: VecDeque::new(),
             leaving: VecDeque::new(),
             ready: VecDeque::new(),
             effects: Effects::default(),

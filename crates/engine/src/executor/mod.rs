@@ -17,6 +17,7 @@ mod neighbours;
 mod prefetch;
 mod stack;
 mod turns;
+mod waits;
 
 pub use crate::job::{Door, Input, Job, Outcome};
 use admission::Verdict;
@@ -241,38 +242,6 @@ impl<'e> Executor<'e> {
         session.held -= u32::from(!paused && !had_turn);
         session.look();
         !paused
-    }
-
-    /// Ends the session's blocked request and writes its answer. `false`: somebody has served it meanwhile, and the
-    /// reply is on its way.
-    pub fn end_wait(&mut self, session: &mut Session, output: &mut Output, end: End) -> bool {
-        // Its key may be locked for as long as a script runs.
-        if self.core.engine.is_busy() {
-            return false;
-        }
-        let batch = self.worker.enter();
-        let ended = blocking::end_own((self.core.engine, &mut self.core.local), &batch, session, output, end);
-        session.look();
-        ended
-    }
-    /// The reply of the session's blocked request, written by somebody else, has come.
-    pub fn served(&mut self, session: &mut Session) {
-        let batch = self.worker.enter();
-        blocking::served(self.core.engine, &mut self.core.local, &batch, session);
-        session.look();
-    }
-
-    /// Gives back so many of the places in queues that waits with many keys have left.
-    pub fn leave_places(&mut self, count: usize) {
-        if self.has_places_to_leave() {
-            let batch = self.worker.enter();
-            blocking::leave_some(self.core.engine, &mut self.core.local, &batch, count);
-        }
-    }
-    /// Whether there are some, and they can be had: keys may be locked for as long as a script runs.
-    #[must_use]
-    pub fn has_places_to_leave(&self) -> bool {
-        !self.core.local.leaving.is_empty() && !self.core.engine.is_busy()
     }
 
     /// A client is gone: everything that it holds is given back.
