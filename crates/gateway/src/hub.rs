@@ -3,12 +3,13 @@
 //! subscribed here (`weft_engine::pubsub`).
 //!
 //! A client's SUBSCRIBE runs here when the server has confirmed every name of it: a message that is published behind
-//! its answer reaches it. Names that nobody wants any more are given up by and by. A connection on which nothing comes is
-//! asked whether its server is there; it ends as any other that nothing comes over of what is due.
+//! its answer reaches it. Names that nobody wants any more are given up by and by. A connection on which nothing comes
+//! is asked whether its server is there; it ends as any other that nothing comes over of what is due.
 //!
 //! In front of one server there is one connection for all. In front of a cluster one node brings what is published
-//! anywhere, and what is published here goes to it, so that its count has who listens here; the owner of a shard channel's slot brings that; events of keys are brought by each primary, for its own.
-//! Where another node takes a primary's place or a slot moves, whoever could miss something is closed.
+//! anywhere, and what is published here goes to it, so that its count has who listens here; the owner of a shard
+//! channel's slot brings that; events of keys are brought by each primary, for its own. Where another node takes a
+//! primary's place or a slot moves, whoever could miss something is closed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -537,8 +538,8 @@ impl State {
         self.hub.close(&lost);
     }
 
-    /// A node that is none of the cluster any more brings nothing of the others. One that has just lost its slots is not
-    /// told of for a while.
+    /// A node that is none of the cluster any more brings nothing of the others. One that has just lost its slots is
+    /// not told of for a while.
     fn leave_strangers(&mut self) {
         let Some(node) = self.hub.brought_by() else { return };
         if self.nodes.contains(&node) {

@@ -106,8 +106,8 @@ impl Line {
     pub(crate) const fn is_due(&self) -> bool {
         self.sent > self.confirmed
     }
-    /// Asks whether the server is there, when nothing has come for so long. The error says that nothing comes of what is
-    /// due.
+    /// Asks whether the server is there, when nothing has come for so long. The error says that nothing comes of what
+    /// is due.
     pub(crate) fn look(&mut self, silent_ms: u64, timeout_ms: u64) -> Result<(), String> {
         let Some(stirred) = self.stirred.filter(|_| self.connection.is_some()) else { return Ok(()) };
         let still = stirred.elapsed();

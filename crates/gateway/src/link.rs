@@ -178,8 +178,8 @@ pub(crate) struct Link {
     pub(crate) tracks: bool,
     /// CLIENT ID there.
     pub(crate) id: i64,
-    /// Where requests end that select a database and are not answered. What is behind the first of them is not sent: were
-    /// that refused, it would run in another database.
+    /// Where requests end that select a database and are not answered. What is behind the first of them is not sent:
+    /// were that refused, it would run in another database.
     gates: VecDeque<u64>,
     /// The database that requests run in which are put behind the others now.
     db: Option<u8>,

@@ -1,5 +1,6 @@
-//! Owns: where a reply ends that cannot be read, so that those behind it are another one's still: scripts may answer what
-//! nests deeper, or is longer, than any decoder here takes. Does not own: replies that can be read (`crate::reply`).
+//! Owns: where a reply ends that cannot be read, so that those behind it are another one's still: scripts may answer
+//! what nests deeper, or is longer, than any decoder here takes. Does not own: replies that can be read
+//! (`crate::reply`).
 
 /// The longest line that says how much comes behind it.
 const HEAD_BYTES_MAX: usize = 32;

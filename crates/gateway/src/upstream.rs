@@ -206,8 +206,8 @@ impl Upstream {
             let end = forward.end;
             all.push((std::mem::replace(&mut begin, end), forward));
         }
-        // Whoever is in another database than the one before waits until that is selected. A client's plain requests that
-        // come at once are all of one database.
+        // Whoever is in another database than the one before waits until that is selected. A client's plain requests
+        // that come at once are all of one database.
         let is_plain = |forward: &Forward| matches!(forward.kind, Kind::Plain);
         for some in all.chunk_by_mut(|(_, one), (_, next)| is_plain(one) && is_plain(next)) {
             some.sort_by_key(|(_, forward)| forward.db);

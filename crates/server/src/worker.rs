@@ -549,8 +549,8 @@ impl<'e> Worker<'e> {
     }
 }
 
-/// What a client may leave unread before what it asks for next waits, over HTTP or from a gateway; one that has not authenticated nothing, so
-/// that it is owed one page at most.
+/// What a client may leave unread before what it asks for next waits, over HTTP or from a gateway; one that has not
+/// authenticated nothing, so that it is owed one page at most.
 fn unsent_max(connection: &Connection) -> usize {
     if connection.is_authenticated() { UNSENT_BYTES_MAX } else { 0 }
 }

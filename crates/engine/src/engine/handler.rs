@@ -2,6 +2,7 @@
 
 use weft_protocol::table::{self, COMMANDS, CommandId};
 
+use crate::acl::User;
 use crate::args::Args;
 use crate::context::{Context, Local};
 use crate::engine::Engine;
@@ -65,6 +66,8 @@ pub(crate) struct Logic {
     /// What the triggers of a command need, in this database, beside its own keys; nothing if it fires none. Where
     /// everything is open, which the last argument says, no shard is named.
     pub(crate) fire_needs: fn(&Engine, &mut Local, (u8, &Args<'_>), bool) -> Option<Needs>,
+    /// Whether a user may have SORT look up what its options name, in a database of so many.
+    pub(crate) may_look_up: fn(&User, &Args<'_>, (u8, usize)) -> Result<(), Error>,
     /// Runs a stored program.
     pub(crate) run_program: fn(&mut Context<'_, '_>, &Stored, Vec<Value>) -> Result<Value, Error>,
 }

@@ -51,7 +51,7 @@ impl Core<'_> {
         if session.user.all || !self.engine.forwards() {
             return Ok(());
         }
-        forward::check_reach(&session.user, args, (db, self.engine.keyspace.database_count()))
+        forward::check_reach(self.engine, &session.user, args, db)
     }
 
     /// Has another server run the transaction, in which all keys that are watched are watched.

@@ -19,6 +19,7 @@ pub(crate) const LISTS: &[&[Entry]] = &[program::LIST, script::FUNCTIONS, script
 pub(crate) const LOGIC: Logic = Logic {
     fire: trigger::run,
     fire_needs: trigger::needs,
+    may_look_up: crate::commands::keys::sort::check_rights_of,
     run_program: |context, stored, params| {
         stored.run_inside(&mut Inner::new(context, LogPlace::Script), params)
     },

@@ -1,3 +1,5 @@
+//! Owns: tests of one server behind, spoken to without a socket of a client. Does not own: what that server answers.
+
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use super::*;
@@ -7,8 +9,8 @@ fn ok(asked: &str) -> Option<String> {
     Some(if asked.starts_with("PING") { "+PONG\r\n" } else { "+OK\r\n" }.into())
 }
 
-/// A script that takes long has SELECT refused. Nothing that was to run there is sent before it is known: it would run in
-/// another database once the script is over.
+/// A script that takes long has SELECT refused. Nothing that was to run there is sent before it is known: it would run
+/// in another database once the script is over.
 #[test]
 fn nothing_goes_before_its_database_is_selected() {
     let refusals = AtomicUsize::new(2);
