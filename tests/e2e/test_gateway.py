@@ -386,15 +386,17 @@ class Lost(unittest.TestCase):
             self.assertIsNone(wire.call("GET", "k"))
         elsewhere = self.connect()
         self.assertEqual([elsewhere.call("SELECT", "3"), elsewhere.call("SET", "in-three", "3")], ["+OK", "+OK"])
+        self.assertIsNone(reader.call("GET", "k"))
         self.relay.hold()
         reader.send(request("GET", "k") + request("STRLEN", "read-only"))
-        elsewhere.send(request("GET", "in-three") + request("STRLEN", "in-three"))
-        self.relay.wait_for_request(b"in-three", 3)
         writer.send(request("INCR", "write-alone"))
         both.send(request("GET", "k") + request("INCR", "write-second"))
         exec_.send(request("MULTI") + request("INCR", "in-a-transaction") + request("EXEC"))
         for part in (b"read-only", b"write-alone", b"write-second", b"in-a-transaction"):
             self.relay.wait_for_request(part)
+        # It waits until its database is selected.
+        elsewhere.send(request("GET", "in-three") + request("STRLEN", "in-three"))
+        self.relay.wait_for_request(request("SELECT", "3"), 2)
         self.relay.cut()
         unknown = "-ERR the connection to the server behind the gateway was lost"
         for wire, replies in ((writer, 1), (both, 2)):

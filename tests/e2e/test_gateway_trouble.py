@@ -328,9 +328,9 @@ class Leases(Behind):
         # It is reset: a client that only says no more has its answers first.
         leaves.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         leaves.close()
-        # Its connection is lent on although that EXEC is not answered.
+        # Its connection is lent on when that EXEC, and what leaves nothing of it, is answered.
         watches.send(request("WATCH", "b") + request("GET", "b"))
-        self.relay.wait_for_request(request("WATCH", "b"))
+        wait_for(lambda: figures(self.server)[1]["leases_waiting"] == "1")
         waits.send(request("WATCH", "c"))
         self.relay.go_on()
         self.assertEqual([watches.reply(), watches.reply()], ["+OK", None])
