@@ -34,7 +34,7 @@ use weft_engine::Engine;
 use weft_engine::durable::{Farewell, Order, Refuser, Waiting};
 use weft_engine::error::Error;
 use weft_persist::disk::{Disk, cause};
-use weft_persist::{Folder, Kept, LogOptions, SEGMENT_BYTES};
+use weft_persist::{Folder, LogOptions, SEGMENT_BYTES};
 use weft_store::Worker;
 
 use crate::{notice, warning};
