@@ -84,7 +84,7 @@ mod tests {
         for worker in &mut workers {
             worker.io.turns.clear();
         }
-        assert_eq!(round(&mut turns, &workers).2, false);
+        assert!(!round(&mut turns, &workers).2);
         // One has taken long: those behind it have no turn in this round, and none has one in the next.
         workers[1].has_run_long = true;
         turns.had(&workers[0]);
