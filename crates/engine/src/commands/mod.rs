@@ -1,6 +1,8 @@
-//! Owns: what each command does. One folder for each family, one file for each group of the command table; each ends
-//! its head with a list that says under which locks its handlers run. A family uses those above it (`cargo xtask
-//! tidy`):
+//! Owns: what each command does and answers. Does not own: locks, what is asked before (`crate::executor`); the
+//! commands of scripts, programs and triggers (`crate::logic`).
+//!
+//! One folder for each family, one file for each group of the command table, with a list that says under which locks
+//! its handlers run. A family uses those above it (`cargo xtask tidy`):
 //!
 //! | family | commands |
 //! |---|---|
@@ -10,8 +12,6 @@
 //! | `lists`, `hashes`, `sets`, `sorted_sets`, `geo`, `streams` | of one type |
 //! | `clients` | of a client: HELLO, CLIENT, MULTI, SUBSCRIBE |
 //! | `server` | of the server: INFO, CONFIG, ACL, COMMAND, MEMORY, SLOWLOG, DEBUG |
-//!
-//! The commands of scripts, programs and triggers stand in `crate::logic`.
 //!
 //! # How a command is written
 //!
