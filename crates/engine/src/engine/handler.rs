@@ -58,6 +58,9 @@ pub struct Handler {
 /// One line of a list of handlers: `GET`, or `CLIENT ID` for a subcommand.
 pub(crate) type Entry = (&'static str, Scope, HandlerFn);
 
+/// Of a user, a request, its database and how many there are.
+pub(crate) type LooksUp = fn(&User, &Args<'_>, (u8, usize)) -> Result<(), Error>;
+
 /// What running a command comes to besides its handler, which itself runs commands (`crate::logic`).
 #[derive(Clone, Copy)]
 pub(crate) struct Logic {
@@ -67,7 +70,7 @@ pub(crate) struct Logic {
     /// everything is open, which the last argument says, no shard is named.
     pub(crate) fire_needs: fn(&Engine, &mut Local, (u8, &Args<'_>), bool) -> Option<Needs>,
     /// Whether a user may have SORT look up what its options name, in a database of so many.
-    pub(crate) may_look_up: fn(&User, &Args<'_>, (u8, usize)) -> Result<(), Error>,
+    pub(crate) may_look_up: LooksUp,
     /// Runs a stored program.
     pub(crate) run_program: fn(&mut Context<'_, '_>, &Stored, Vec<Value>) -> Result<Value, Error>,
 }
