@@ -13,6 +13,9 @@ const chromium = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-
 const shots = process.env.SCREENSHOTS;
 export const skip = chromium === undefined ? "Chromium is missing: apt-get install chromium" : false;
 
+/** So much of a page is told of a failure. */
+const SHOWN_MAX = 3000;
+
 let browser, axe;
 
 export async function launch() {
@@ -52,7 +55,18 @@ export async function open(to, { width = 1280, height = 900, scheme = "light" } 
     expectFailures: () => (expects = true),
     go: async (name) => {
       await page.goto(`${to.url}/console#/${name}`);
-      await page.locator("main h1").waitFor();
+      // Until it is shown the page before it stands there.
+      await page.locator(name === "" ? "main .page" : `main .page.${name}`).waitFor();
+    },
+    /** Does something; where that fails, it is told what the page shows, and what was noted. */
+    async see(name, action) {
+      try {
+        await action();
+      } catch (error) {
+        const shows = await page.locator("body").innerText().catch((gone) => String(gone));
+        error.message = `${name}: ${error.message}\nnoted: ${JSON.stringify(faults)}\nthe page shows: ${shows.slice(0, SHOWN_MAX)}`;
+        throw error;
+      }
     },
     async done() {
       assert.equal(await page.evaluate(() => window.hacked), undefined, "a stored value ran");
@@ -66,8 +80,8 @@ export async function open(to, { width = 1280, height = 900, scheme = "light" } 
 export async function until(asks, wanted) {
   for (const end = Date.now() + PATIENCE_MS; ; ) {
     const got = await asks();
-    if (JSON.stringify(got) === JSON.stringify(wanted)) return;
-    assert.ok(Date.now() < end, `it is ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
+    if (wanted instanceof RegExp ? wanted.test(got) : JSON.stringify(got) === JSON.stringify(wanted)) return;
+    assert.ok(Date.now() < end, `it is ${JSON.stringify(got)}, not ${wanted instanceof RegExp ? wanted : JSON.stringify(wanted)}`);
   }
 }
 
@@ -79,7 +93,8 @@ export async function answer(page, verb, text) {
   await dialog.waitFor({ state: "detached" });
 }
 
+/** What axe-core finds, which looks at a page of one moment: without `preload` it waits for nothing while the page goes on. */
 export async function axeFinds(page) {
-  const found = await page.evaluate(() => window.axe.run({ resultTypes: ["violations"] }));
+  const found = await page.evaluate(() => window.axe.run({ resultTypes: ["violations"], preload: false }));
   return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`);
 }

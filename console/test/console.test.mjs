@@ -178,7 +178,7 @@ test("clients with their channels, and the end of one", { skip }, async () => {
 test("a program is tried without changing anything", { skip }, async () => {
   const tab = await open();
   const { page } = tab;
-  await server.run(["PROGRAM", "SET", "tries", '{"steps":[{"do":["SET","app:tried","1"],"as":"done"},{"return":"${done}"}]}']);
+  await server.run(["PROGRAM", "SET", "tries", '{"limits":{"time-ms":60000},"steps":[{"do":["SET","app:tried","1"],"as":"done"},{"return":"${done}"}]}']);
   await tab.go("programs");
   await page.getByRole("button", { name: "tries" }).click();
   await page.getByRole("button", { name: "Try, change nothing" }).click();

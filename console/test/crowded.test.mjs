@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
-import { axeFinds, close, launch, open, picture, skip } from "./browser.mjs";
+import { axeFinds, close, launch, open, picture, skip, until } from "./browser.mjs";
 import { crowd, fillWith, freePort, furnish, Server, WIDE, WIDE_DB } from "./server.mjs";
 
 const KEYS = Number(process.env.CONSOLE_KEYS ?? 1_000_000);
@@ -53,17 +53,12 @@ const SHOWN = {
   slow: async (page) => void (await page.locator("td code", { hasText: "onerror" }).first().waitFor()),
   live: async (page) => void (await page.getByRole("button", { name: "Follow" }).waitFor()),
   programs: async (page) => {
-    await page.getByRole("button", { name: "count" }).click();
+    await page.getByRole("button", { name: "count", exact: true }).click();
+    await until(() => page.getByLabel("JSON").inputValue(), /app:count/);
     await page.getByLabel("Arguments").fill("[2]");
-    // On a machine that is busy with other things it may pass its limit of time: then it is run again.
-    for (let tries = 0; ; tries++) {
-      await page.getByRole("button", { name: "Run", exact: true }).click();
-      const good = page.locator("pre.good", { hasText: /\d/ }).waitFor({ timeout: 5000 });
-      if (await good.then(() => true, () => false)) break;
-      const said = await page.getByLabel("Answer").textContent();
-      assert.ok(tries < 5 && /too much time/.test(said), `the program answers: ${said}`);
-    }
-    assert.match(await page.getByLabel("JSON").inputValue(), /app:count/);
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await until(() => page.getByLabel("Answer").textContent(), /./);
+    assert.match(await page.getByLabel("Answer").textContent(), /^\(integer\) \d+$/);
   },
   persistence: async (page) => {
     await page.getByText("Last snapshot").first().waitFor();
@@ -80,14 +75,16 @@ for (const [scheme, width] of [
   test(`each page, ${scheme}, ${width} px`, { skip }, async () => {
     const tab = await open(server, { scheme, width });
     for (const name of PAGES) {
-      await tab.go(name);
-      await SHOWN[name](tab.page);
-      assert.deepEqual(await tab.page.locator(".said .bad").allTextContents(), [], name);
-      const violations = await axeFinds(tab.page);
-      await picture(tab.page, `${name}-${scheme}-${width}`);
-      assert.deepEqual(violations, [], name);
-      const wide = await tab.page.evaluate(() => document.documentElement.scrollWidth);
-      assert.ok(wide <= width, `${name} is ${wide} px wide`);
+      await tab.see(name, async () => {
+        await tab.go(name);
+        await SHOWN[name](tab.page);
+        assert.deepEqual(await tab.page.locator(".said .bad").allTextContents(), []);
+        const violations = await axeFinds(tab.page);
+        await picture(tab.page, `${name}-${scheme}-${width}`);
+        assert.deepEqual(violations, []);
+        const wide = await tab.page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= width, `it is ${wide} px wide`);
+      });
     }
     await tab.done();
   });

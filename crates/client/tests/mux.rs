@@ -7,27 +7,12 @@ mod support;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use support::peer::{self, LONG, Peer, Sent, bulk, control, frame, request};
-use weft_client::{Channel, Config, Connection, Error, Mux, Reply, Waiting};
+use support::peer::{self, LONG, Peer, Sent, bulk, control, frame, ok, request, with};
+use weft_client::{Channel, Connection, Error, Mux, Reply, Waiting};
 use weft_protocol::outcome::Malformed;
 use weft_protocol::respb::Control;
 
 const CLOSE: Control<'static> = Control::Close { code: 0, reason: &[] };
-
-fn ok() -> Reply {
-    Reply::Simple(b"OK".to_vec())
-}
-
-/// Runs the client's side, then looks at how the peer fared.
-fn with(
-    limits: &'static [(&'static str, i64)],
-    script: impl FnOnce(&mut Peer) + Send + 'static,
-    client: impl FnOnce(Config),
-) {
-    let (config, thread) = peer::respb(limits, script);
-    client(config);
-    thread.join().unwrap();
-}
 
 fn with_mux(script: impl FnOnce(&mut Peer) + Send + 'static, client: impl FnOnce(&Mux)) {
     with(&[], script, |config| client(&Mux::connect(&config).unwrap()));

@@ -6,24 +6,9 @@ mod support;
 
 use std::time::Duration;
 
-use support::peer::{self, LONG, Peer, Sent, bulk, control, frame, request};
-use weft_client::{Config, Connection, Error, Event, Mux, Protocol, Reconnecting, Reply};
+use support::peer::{self, LONG, Peer, Sent, bulk, control, frame, ok, request, with};
+use weft_client::{Connection, Error, Event, Mux, Protocol, Reconnecting, Reply};
 use weft_protocol::respb::Control;
-
-fn ok() -> Reply {
-    Reply::Simple(b"OK".to_vec())
-}
-
-/// Runs the client's side, then looks at how the peer fared.
-fn with(
-    limits: &'static [(&'static str, i64)],
-    script: impl FnOnce(&mut Peer) + Send + 'static,
-    client: impl FnOnce(Config),
-) {
-    let (config, thread) = peer::respb(limits, script);
-    client(config);
-    thread.join().unwrap();
-}
 
 #[test]
 fn the_handshake_says_everything_and_learns_everything() {

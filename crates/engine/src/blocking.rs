@@ -1,6 +1,6 @@
-//! Owns: requests that wait for a key: registering them, serving them when somebody has written, ending them. Does not
-//! own: what is known of one that waits (`crate::waits`), the queues under the shards' locks and the claim
-//! (`weft_store::waiters`), timers (the server's).
+//! Owns: requests that wait for a key: registering them, ending them. Does not own: serving them (`serving`), what is
+//! known of one that waits (`crate::waits`), the queues under the shards' locks and the claim (`weft_store::waiters`),
+//! timers (the server's).
 //!
 //! A blocked request is run again by whoever has written to one of its keys, under the locks of that write if they
 //! cover all its keys, else after them with locks of its own. Its handler asks [`Context::commit`] before its first
@@ -12,15 +12,14 @@
 //!
 //! A wait may have more keys than there is time for in one step: then its places are given back by later ones.
 
-use std::collections::VecDeque;
+mod serving;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
 use weft_protocol::table::{flag, policy};
-use weft_store::stream::Group;
-use weft_store::waiters::{GROUP_LINE_BYTES, Line, Outcome, PLACE_BYTES, Spot};
-use weft_store::{Batch, Claim, Guards, Key, ObjectRef, Op, ShardGuard, StreamId, ValueRef, Waiter, Waiters};
+use weft_store::waiters::{GROUP_LINE_BYTES, Outcome, PLACE_BYTES};
+use weft_store::{Batch, Claim, Guards, Key, ShardGuard, StreamId, Waiter, Waiters};
 
 use crate::args::{Args, OwnedArgs};
 use crate::context::{Context, Hold, Local};
@@ -31,17 +30,14 @@ use crate::extended::{self, Parsed};
 use crate::held::Held;
 use crate::mailbox::Message;
 use crate::reply::{Output, ReplySink};
-use crate::runner;
 use crate::session::{Session, client_flag};
 use crate::stats::bump;
 use crate::waits::{Blocked, FAILED, GROUP_AT, Kind, News, RAN, REFUSED, Ready, Wait};
 pub use crate::waits::{Empty, End};
+pub(crate) use serving::{answer, serve_covered, serve_rest, serve_some};
 
 /// What a wait takes beside its request and its places, about.
 const WAIT_BYTES: usize = 512;
-/// Readers of several streams whom a write to one of them looks at though nothing has come for them, since another of
-/// their keys may have another type: those who wait for the lowest ids.
-const IN_VAIN_MAX: usize = 64;
 /// Places that are given back at once; a wait that has more gives them back in steps.
 const PLACES_AT_ONCE: usize = 64;
 
@@ -236,239 +232,6 @@ fn in_queues<R>(engine: &Engine, shard: &mut ShardGuard<'_>, work: impl FnOnce(&
     let result = work(waiters);
     engine.waits.changed(before, waiters.figures());
     result
-}
-
-/// What stands at a key, as far as those who wait for it ask.
-#[derive(Clone, Copy)]
-enum Stand {
-    List,
-    SortedSet,
-    /// With the id of its last entry, and how many groups it has.
-    Stream(Option<StreamId>, usize),
-    Other,
-}
-
-impl Stand {
-    fn of(value: Option<&ValueRef<'_>>) -> Self {
-        match value {
-            Some(ValueRef::Object(ObjectRef::Stream(stream))) => {
-                let last = stream.log().range_back(StreamId::MIN, StreamId::MAX).next();
-                Self::Stream(last.map(|entry| entry.id), stream.groups().len())
-            }
-            Some(value) if value.type_name() == "list" => Self::List,
-            Some(value) if value.type_name() == "zset" => Self::SortedSet,
-            _ => Self::Other,
-        }
-    }
-    /// Whether it can be of use to such a wait.
-    fn is_for(self, kind: Kind) -> bool {
-        match self {
-            Self::List => matches!(kind, Kind::List | Kind::WithGroup),
-            Self::SortedSet => matches!(kind, Kind::SortedSet | Kind::WithGroup),
-            Self::Stream(..) => matches!(kind, Kind::Reader | Kind::WithGroup),
-            Self::Other => kind == Kind::WithGroup,
-        }
-    }
-}
-
-/// A way through those who wait for a key that was written to: it meets those who have use for what stands there.
-struct Visit {
-    /// Who comes later has seen what there is.
-    end: u64,
-    /// How many of the ways through lines of the value itself are behind it, and where it is in this one.
-    step: u8,
-    from: Spot,
-    /// Readers whom it has met though nothing has come for them.
-    vain: usize,
-    /// The groups whose lines are to be gone through, when those of the value itself have been.
-    groups: Option<VecDeque<Box<[u8]>>>,
-}
-
-impl Visit {
-    fn begin(shard: &mut ShardGuard<'_>) -> Self {
-        Self { end: shard.waiters().end(), step: 0, from: Spot::default(), vain: 0, groups: None }
-    }
-
-    /// The lines of the value itself, one after the other.
-    fn line(&self, news: &News, stand: Stand) -> Option<(Line<'static>, Range<Spot>)> {
-        let in_turn = Spot::default()..(StreamId::MIN, self.end);
-        match (self.step, stand) {
-            (0, Stand::List) => Some((Line::List, in_turn)),
-            (0, Stand::SortedSet) => Some((Line::SortedSet, in_turn)),
-            _ if !matches!(news, News::Came | News::Entry | News::GroupGone(_)) => None,
-            (0, Stand::Stream(Some(last), _)) => Some((Line::Readers, Spot::default()..(last, 0))),
-            (1, Stand::Stream(Some(last), _)) => Some((Line::WideReaders, Spot::default()..(last, 0))),
-            // Another of their keys may have another type.
-            (2, Stand::Stream(last, _)) if self.vain < IN_VAIN_MAX => {
-                Some((Line::WideReaders, (last.unwrap_or_default(), 0)..(StreamId::MAX, u64::MAX)))
-            }
-            _ => None,
-        }
-    }
-
-    /// The next of them, as the key is now.
-    fn next(
-        &mut self,
-        (engine, local): (&Engine, &mut Local),
-        shard: &mut ShardGuard<'_>,
-        (ready, key, now_ms): (&Ready, &Key<'_>, u64),
-    ) -> Option<Waiter> {
-        let whose = (ready.db, &*ready.key);
-        let mut op = Op::untouched(ready.db, now_ms, &mut local.effects.recorder);
-        let stand = Stand::of(shard.peek(&mut op, key).as_ref());
-        while self.step < 3 {
-            if let Some((line, spots)) = self.line(&ready.news, stand)
-                && let Some(next) = self.first(engine, shard, whose, (line, spots))
-            {
-                self.vain += usize::from(self.step == 2);
-                return Some(next);
-            }
-            (self.step, self.from) = (self.step + 1, Spot::default());
-        }
-        if self.groups.is_none() {
-            self.groups = Some(groups(shard, whose, &ready.news, stand));
-        }
-        while let Some(name) = self.groups.as_mut()?.pop_front() {
-            let read = match shard.peek(&mut op, key) {
-                Some(ValueRef::Object(ObjectRef::Stream(stream))) => stream.group(&name).map(Group::last_id),
-                _ => None,
-            };
-            let is_served =
-                read.is_none_or(|read| matches!(stand, Stand::Stream(Some(last), _) if last > read));
-            let spots = Spot::default()..(StreamId::MIN, self.end);
-            if is_served && let Some(next) = self.first(engine, shard, whose, (Line::Group(&name), spots)) {
-                self.groups.as_mut()?.push_front(name);
-                return Some(next);
-            }
-            if let Some(read) = read {
-                shard.waiters().has_read(whose, &name, read);
-            }
-            self.from = Spot::default();
-        }
-        None
-    }
-
-    fn first(
-        &mut self,
-        engine: &Engine,
-        shard: &mut ShardGuard<'_>,
-        whose: (u8, &[u8]),
-        (line, spots): (Line<'_>, Range<Spot>),
-    ) -> Option<Waiter> {
-        let spots = self.from.max(spots.start)..spots.end;
-        let (spot, waiter) = in_queues(engine, shard, |waiters| waiters.first(whose, line, spots))?;
-        self.from = (spot.0, spot.1 + 1);
-        Some(waiter)
-    }
-}
-
-/// The groups whose waiters may have use for what is new.
-fn groups(shard: &mut ShardGuard<'_>, whose: (u8, &[u8]), news: &News, stand: Stand) -> VecDeque<Box<[u8]>> {
-    let waiters = shard.waiters();
-    let all = match (news, stand) {
-        // Where there are more, they were there before: a stream that has come anew, after the time of another, has
-        // gone through this with none or one.
-        (News::Entry, Stand::Stream(last, 2..)) => waiters.groups(whose, Some(last.unwrap_or_default())),
-        (News::Group(name) | News::GroupGone(name), Stand::Stream(_, 2..)) => vec![name.clone()],
-        (News::Nothing, _) => Vec::new(),
-        _ => waiters.groups(whose, None),
-    };
-    all.into()
-}
-
-/// Serves those who wait for the keys that were written to, under the locks of the writer as far as they go. What is
-/// left stands in `local.ready` and is for [`serve_rest`]. Of those who wait it looks at as many as it serves, at one
-/// of each group that may have use for what is new, and at few readers of several keys.
-pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, now_ms: u64) {
-    let mut rest = VecDeque::new();
-    while let Some(ready) = local.ready.pop_front() {
-        let key = engine.keyspace.key(&ready.key);
-        let mut visit = Visit::begin(guards.shard(&key));
-        while let Some(waiter) = visit.next((engine, local), guards.shard(&key), (&ready, &key, now_ms)) {
-            let Some(blocked) = engine.waits.get(waiter.token) else { continue };
-            if !blocked.shards.iter().all(|&shard| guards.covers_shard(shard)) {
-                rest.push_back(ready);
-                break;
-            }
-            serve(engine, local, guards, &blocked, now_ms);
-            local.effects.end_group();
-        }
-    }
-    local.ready = rest;
-}
-
-/// Serves the others: each with the locks of all its keys. The caller holds none. Ends because every round either
-/// serves a waiter, who is then gone, or takes a key or a group off the list; who comes to wait meanwhile has seen what
-/// there is.
-pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, now_ms: u64) {
-    while let Some(ready) = local.ready.pop_front() {
-        let key = engine.keyspace.key(&ready.key);
-        let mut visit = Visit::begin(&mut batch.lock(&key));
-        loop {
-            let next = visit.next((engine, local), &mut batch.lock(&key), (&ready, &key, now_ms));
-            let Some(waiter) = next else { break };
-            let Some(blocked) = engine.waits.get(waiter.token) else { continue };
-            let mut keys = Vec::new();
-            each_named(&blocked.args, |name| keys.push(engine.keyspace.key(name)));
-            let mut guards = batch.lock_keys(&keys);
-            // Another may have written since.
-            let mut op = Op::untouched(blocked.db, now_ms, &mut local.effects.recorder);
-            if Stand::of(guards.shard(&key).peek(&mut op, &key).as_ref()).is_for(blocked.kind) {
-                serve(engine, local, &mut guards, &blocked, now_ms);
-            }
-            local.effects.end_group();
-        }
-    }
-}
-
-/// Runs a blocked request again; if it has found something, sends its reply. A waiter whose claim is gone, or for whom
-/// there is still nothing, stays as it is.
-fn serve(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, blocked: &Blocked, now_ms: u64) {
-    if blocked.claim.outcome().is_some() {
-        return;
-    }
-    answer(engine, local, guards, (blocked, now_ms), |context, args, sink| {
-        let handler = context.engine.handler_of(args)?;
-        runner::run(context, handler, args, sink)
-    });
-}
-
-/// Lets `work` write the reply of a blocked request, under the locks of its keys, and sends it. It is its client's if
-/// `work` has taken the claim, or has failed and nobody else has ended the wait; otherwise nothing has happened.
-pub(crate) fn answer(
-    engine: &Engine,
-    local: &mut Local,
-    guards: &mut Guards<'_>,
-    (blocked, now_ms): (&Blocked, u64),
-    work: impl FnOnce(&mut Context<'_, '_>, &Args<'_>, &mut ReplySink<'_>) -> Result<(), Error>,
-) {
-    let mut output = Output::default();
-    let mut session = engine.stand_in(&blocked.info, blocked.wire, blocked.db);
-    let stats = &engine.stats.workers[usize::from(local.worker)];
-    let mut context =
-        Context::new(engine, &mut session, local, now_ms, Hold::Guards(guards)).for_waiter(&blocked.claim);
-    let args = blocked.args.args();
-    let mut sink = ReplySink::new(&mut output, blocked.wire);
-    let mark = sink.mark();
-    let started = Instant::now();
-    // Rights may have changed while it waited.
-    let outcome = engine.check_acl_of_blocked(context.session, &args, now_ms);
-    let counts_as = if outcome.is_err() { REFUSED } else { FAILED };
-    // An error does not go through `commit`: it is the answer if nobody else has ended the wait.
-    if let Err(error) = outcome.and_then(|()| work(&mut context, &args, &mut sink)) {
-        if blocked.claim.outcome().is_none() && !blocked.claim.take(Outcome::HandOver) {
-            return;
-        }
-        runner::fail(stats, &mut sink, mark, &error);
-        blocked.counts_as.store(counts_as, Relaxed);
-    }
-    if blocked.claim.outcome() != Some(Outcome::HandOver) {
-        return;
-    }
-    engine.took(&session, &args, started.elapsed(), now_ms);
-    blocked.info.commands.fetch_add(1, Relaxed);
-    leave(engine, guards, blocked);
-    engine.post(Message::Served(blocked.info.recipient(), output));
 }
 
 impl Context<'_, '_> {

@@ -15,7 +15,6 @@ use weft_protocol::{Arg, request::Arguments, resp};
 
 use crate::acl::User;
 use crate::args::{Args, OwnedArgs};
-use crate::commands::keys::sort;
 use crate::context::{Context, Local};
 use crate::engine::{Engine, command_id};
 use crate::error::{Error, ErrorCode, full_name};
@@ -244,23 +243,18 @@ fn refused(spec: &CommandSpec, why: &str) -> Error {
 
 /// Whether a user who may not do everything may have a request run where everybody is one user, who may: not if it does
 /// what its words do not show.
-pub(crate) fn check_reach(user: &User, args: &Args<'_>, dbs: (u8, usize)) -> Result<(), Error> {
+pub(crate) fn check_reach(engine: &Engine, user: &User, args: &Args<'_>, db: u8) -> Result<(), Error> {
     let spec = args.spec;
-    let container = spec.container.map_or("", |container| container.spec().name);
-    let runs = policy::RUNS_SCRIPT | policy::RUNS_SHA | policy::RUNS_FUNCTION;
-    let is_logic = match (container, spec.name) {
-        ("PROGRAM", "DRYRUN" | "EVAL" | "RUN") | ("TRIGGER", "ENABLE" | "SET" | "TEST") => true,
-        ("", "SORT" | "SORT_RO") => return sort::check_rights_of(user, args, dbs),
-        _ => spec.policy & runs != 0,
-    };
-    if !is_logic {
+    if spec.policy & policy::LOOKS_UP != 0 {
+        return (engine.logic().may_look_up)(user, args, (db, engine.keyspace.database_count()));
+    }
+    let runs = policy::RUNS_SCRIPT | policy::RUNS_SHA | policy::RUNS_FUNCTION | policy::RUNS_STORED;
+    if spec.policy & runs == 0 {
         return Ok(());
     }
-    let text = format!(
-        "'{}' is served by a gateway to users who may do everything: what it runs has no user of its own in the \
-         server behind",
-        full_name(spec)
-    );
+    let name = full_name(spec);
+    let why = "what it runs has no user of its own in the server behind";
+    let text = format!("'{name}' is served by a gateway to users who may do everything: {why}");
     Err(Error::new(ErrorCode::NoPerm, text))
 }
 

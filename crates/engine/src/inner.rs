@@ -13,18 +13,15 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use weft_protocol::table::{self, CommandId, CommandSpec, flag, policy};
+use weft_protocol::table::{CommandId, CommandSpec, flag, policy};
 use weft_store::{Guards, Savepoint, wants};
 
 use crate::acl::{Denied, LogPlace};
-use crate::args::Args;
+use crate::args::{Args, check_arity, command_id};
 use crate::context::{Context, Hold, Local};
-use crate::engine::command_id;
 use crate::error::{Error, ErrorCode, full_name};
-use crate::executor::check_arity;
 use crate::handler::{Handler, Scope};
 use crate::reply::{Captured, Items, ReplySink};
-use crate::requests::is_container;
 use crate::runner;
 use crate::session::Session;
 use crate::special;
@@ -75,17 +72,6 @@ pub struct Point {
     messages: usize,
 }
 
-/// A command of the table by its name and, of a container, its first argument. A container without one of its
-/// subcommands is itself.
-#[must_use]
-pub fn find(name: &[u8], first: Option<&[u8]>) -> Option<CommandId> {
-    let id = table::by_name(name)?;
-    if !is_container(id) {
-        return Some(id);
-    }
-    Some(first.and_then(|word| table::subcommand(id, word)).unwrap_or(id))
-}
-
 /// An operation, for the commands inside it.
 pub struct Inner<'c, 'a, 'b> {
     context: &'c mut Context<'a, 'b>,
@@ -115,9 +101,13 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         let outcome = self.may_run(args);
         // One that is to run again is no refusal.
         if matches!(&outcome, Err(refusal) if !matches!(refusal, Refusal::Unknown | Refusal::NeedsWorld)) {
-            bump(&self.counted(command_id(args)).rejected, 1);
+            self.rejected(command_id(args), 1);
         }
         outcome
+    }
+    /// A command is refused by whoever runs the operation, or runs though it was: so many more are counted.
+    pub(crate) fn rejected(&self, id: CommandId, more: i64) {
+        bump(&self.counted(id).rejected, more.cast_unsigned());
     }
     fn may_run(&mut self, args: &Args<'_>) -> Result<Handler, Refusal> {
         let spec = args.spec;

@@ -5,9 +5,10 @@
 //!
 //! # Rooms
 //!
-//! Folders that build on each other in this order: each may use those above it, and `cargo xtask tidy` has what does
-//! not keep to it yet (`tidy/rooms.rs`). A module of a room is named without it: [`glob`], not `text::glob`. State
-//! stands in the room that it is about, [`engine`] puts it together, and what needs several of them comes behind.
+//! Folders that build on each other in this order: each may use those above it (`cargo xtask tidy`). A module of a room
+//! is named without it: [`glob`], not `text::glob`. State stands in the room that it is about, [`engine`] puts it
+//! together, and what needs several of them comes behind. What runs commands inside of a command stands behind it, in
+//! `logic`, and is called as handlers are ([`handler`]).
 //!
 //! | room | owns |
 //! |---|---|
@@ -21,15 +22,15 @@
 //! | `observe` | what is counted ([`stats`]), measured, noted; who looks on ([`monitor`], [`feed`], [`history`]) |
 //! | `keeping` | what is known of stored data beside the keyspace: [`durable`], [`safe`], `catalogue`, [`carrier`] |
 //! | [`script`] | sources of scripts and functions, a worker's state of Lua |
+//! | [`program`], [`trigger`] | programs and triggers, from their JSON to the form that is run |
 //! | [`engine`] | what all workers share; what a handler is ([`handler`]) and works with ([`context`]) |
 //! | `notices` | what clients are told unasked: [`notify`], messages, invalidations; what is noted of a command |
 //! | `access` | who a client is, and whether it may |
 //! | `upkeep` | following settings, [`eviction`], writes that are refused, the catalogue |
 //! | [`info`], [`metrics`] | figures as text: INFO, Prometheus |
-//! | the ground floor | checking a request and running it ([`executor`], `runner`), who waits ([`blocking`]) |
+//! | the ground floor | checking a request, running it ([`executor`], `runner`, [`inner`]), who waits ([`blocking`]) |
 //! | `commands` | what each command does and answers |
-//! | [`program`], [`trigger`] | what runs commands inside of an operation ([`inner`]) |
-//! | `logic` | the commands of scripts, functions, programs and triggers |
+//! | `logic` | the commands of scripts, functions, programs and triggers, and running these |
 //! | [`background`] | what no command waits for |
 //!
 //! On the ground floor, beside: [`resource`] has keys as resources, [`forward`] requests that another server runs.
@@ -110,5 +111,5 @@ impl Engine {
 }
 
 fn handlers() -> handler::Handlers {
-    handler::Handlers::of(commands::LISTS.iter().copied().flatten().chain(logic::LISTS))
+    handler::Handlers::of(commands::LISTS.iter().copied().flatten().chain(logic::LISTS), logic::LOGIC)
 }

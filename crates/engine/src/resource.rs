@@ -9,12 +9,12 @@
 use weft_store::{Digest, Key};
 
 use crate::acl::LogPlace;
-use crate::args::{Args, Composed};
+use crate::args::{Args, Composed, find};
 pub use crate::asked::{Asked, ByteRange, Does, Stored, Tags};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::Handler;
-use crate::inner::{self, Inner};
+use crate::inner::Inner;
 use crate::metrics;
 use crate::reply::{Captured, Item, ReplySink};
 pub use crate::reply::{Tag, Told, Went};
@@ -221,7 +221,7 @@ fn read_collection(
         "stream" => (b"XRANGE", &[b"-", b"+"]),
         _ => return Err(ErrorCode::WrongType.into()),
     };
-    let Some(id) = inner::find(name, None) else { return Err(ErrorCode::WrongType.into()) };
+    let Some(id) = find(name, None) else { return Err(ErrorCode::WrongType.into()) };
     let mut composed = Composed::default();
     composed.push(name);
     composed.push(args.bytes(1));

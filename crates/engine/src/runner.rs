@@ -4,17 +4,19 @@
 //! Every handler is called by [`run_handler`]. [`run`] asks before whether a trigger may fire, and is what runs a
 //! request of a batch alone, one that needs the whole keyspace, one that was postponed, the commands of EXEC, and
 //! requests that have waited; a request among its neighbours (`crate::executor`) and a trigger's own command
-//! (`crate::trigger`) have been asked already. Not so the shorter forms of five commands (`crate::executor`'s fast
+//! (`crate::logic`) have been asked already. Not so the shorter forms of five commands (`crate::executor`'s fast
 //! functions), which run only where nothing is special.
 
+use weft_protocol::table::flag;
+
 use crate::args::Args;
-use crate::blocking;
-use crate::context::{Context, Hold};
+use crate::context::{Context, Hold, Local};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::handler::Handler;
 use crate::reply::{Mark, ReplySink};
 use crate::stats::WorkerStats;
-use crate::{special, trigger};
+use crate::{blocking, keys, special};
 
 /// Runs a command: what it reads is noted for those who track, before its handler runs, and behind it the keys that
 /// others may wait for.
@@ -25,13 +27,31 @@ pub(crate) fn run(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
-    if context.fires && context.engine.special.has(special::TRIGGERS) && trigger::may_fire(context, args) {
-        return trigger::run(context, handler, args, sink);
+    if context.fires && context.engine.special.has(special::TRIGGERS) && may_fire(context, args) {
+        return (context.engine.logic().fire)(context, handler, args, sink);
     }
     run_handler(context, handler, args, sink)
 }
 
-/// The same without what it fires: for whoever has asked that.
+/// Whether a command may fire triggers here: one that writes keys which any are for. Under the lock of one key that has
+/// been asked before.
+#[cold]
+fn may_fire(context: &mut Context<'_, '_>, args: &Args<'_>) -> bool {
+    let holds = matches!(context.hold, Hold::Guards(_) | Hold::World(..));
+    if !holds || args.spec.flags & flag::WRITE == 0 {
+        return false;
+    }
+    may_fire_at(context.engine, context.local, args)
+}
+
+/// Whether there are triggers at the keys of a command.
+pub(crate) fn may_fire_at(engine: &Engine, local: &mut Local, args: &Args<'_>) -> bool {
+    let (index, mut stands) = (local.triggers.index(&engine.triggers), false);
+    keys::each(args, |at| stands |= index.has(args.bytes(at)));
+    stands
+}
+
+/// Runs a command without what it fires: for whoever has asked that.
 #[inline]
 pub(crate) fn run_handler(
     context: &mut Context<'_, '_>,

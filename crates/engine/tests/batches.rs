@@ -93,3 +93,103 @@ fn a_batch_sees_what_it_has_set_up_itself() {
     let sets = told.iter().filter(|push| push.contains("keyevent@0__:set")).count();
     assert_eq!(sets, 2, "both SETs behind CONFIG SET are told of: {told:?}");
 }
+
+/// Commands of which most are SETs that fire one quick command, which has a shorter form where a batch has the keyspace
+/// to itself.
+fn firing(rng: &mut XorShift) -> String {
+    let number = rng.below(4);
+    let key = ["k", "k", "k", "push", "both", "chain", "itself", "none", "when", "large", "to"]
+        [rng.below(11) as usize];
+    let key = format!("{key}:{number}");
+    match rng.below(24) {
+        0 => "GET count".into(),
+        1 => "LRANGE list 0 -1".into(),
+        // The counter is a list, or goes beyond its end: what fires it fails.
+        2 => "DEL count".into(),
+        3 => "RPUSH count a".into(),
+        4 => "SET count 9223372036854775806".into(),
+        5 => format!("DEL {key}"),
+        6 => format!("SELECT {}", rng.below(2)),
+        7 => format!("SET {key} v NX"),
+        8 => format!("GET {key}"),
+        _ => format!("SET {key} {}", ["v", "yes", "5"][rng.below(3) as usize]),
+    }
+}
+
+/// A server with triggers, a client who waits for what they write, one who has cached it and one who watches it.
+fn with_triggers() -> (Bench, [u32; 4]) {
+    let mut bench = Bench::new();
+    let clients = [(); 4].map(|()| bench.connect(Protocol::Resp3));
+    let mut store = |words: &[&str]| {
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        let stored = bench.run_args(clients[0], &words).iter().map(show).collect::<String>();
+        assert_eq!(stored, "1", "{}", String::from_utf8_lossy(words[2]));
+    };
+    for (name, step) in [
+        ("count", r#"["INCR","count"]"#),
+        ("push", r#"["LPUSH","list","x"]"#),
+        ("chain", r#"["SET","k:chained","v"]"#),
+        ("itself", r#"["INCR","itself:1"]"#),
+    ] {
+        store(&["PROGRAM", "SET", name, &format!(r#"{{"steps":[{step}]}}"#)]);
+    }
+    for (name, rest) in [
+        ("a", r#""key":"k:*","inside":"count""#),
+        ("b", r#""key":"push:*","inside":"push""#),
+        ("c", r#""key":"both:*","inside":"count""#),
+        ("d", r#""key":"both:*","inside":"push""#),
+        ("e", r#""key":"chain:*","inside":"chain""#),
+        ("f", r#""key":"itself:*","inside":"itself""#),
+        ("g", r#""key":"none:*","inside":"nothing""#),
+        ("h", r#""key":"when:*","when":{"==":["${event.value}","yes"]},"inside":"count""#),
+        ("i", r#""key":"to:*","db":1,"inside":"count""#),
+    ] {
+        store(&["TRIGGER", "SET", name, &format!("{{{rest}}}")]);
+    }
+    (bench, clients)
+}
+
+#[test]
+fn writes_that_fire_do_in_a_batch_what_they_do_one_by_one() {
+    let seed = std::env::var("WEFT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261_128);
+    println!("seed {seed} (WEFT_SEED)");
+    let mut rng = XorShift::new(seed);
+    let (mut single, [client, waits, caches, watches]) = with_triggers();
+    let (mut batched, others) = with_triggers();
+    assert_eq!(others, [client, waits, caches, watches]);
+    let both = |single: &mut Bench, batched: &mut Bench, client: u32, line: &str, context: &str| {
+        let (one, other) = (single.run(client, line), batched.run(client, line));
+        assert_eq!(other, one, "seed {seed}, {line}, {context}");
+    };
+    for round in 0..400 {
+        // With somebody who has cached anything all goes the long way.
+        if round == 300 {
+            both(&mut single, &mut batched, caches, "CLIENT TRACKING ON", "");
+        }
+        let list: Vec<String> = (0..4 + rng.below(12)).map(|_| firing(&mut rng)).collect();
+        let context = format!("round {round}: {list:?}");
+        both(&mut single, &mut batched, caches, "GET count", &context);
+        both(&mut single, &mut batched, caches, "GET k:1", &context);
+        both(&mut single, &mut batched, watches, "WATCH count k:2 list", &context);
+        if round % 3 == 0 && !single.is_waiting(waits) {
+            both(&mut single, &mut batched, waits, "BLPOP list 0", &context);
+        }
+        let alone: Vec<_> = list.iter().flat_map(|line| single.run(client, line)).collect();
+        let together = batched.run_batch(&[(client, list.clone())]).remove(0);
+        assert_eq!(together, alone, "seed {seed}, {context}");
+        let heard = |bench: &mut Bench, of: u32| bench.take(of).iter().map(show).collect::<Vec<_>>();
+        assert_eq!(
+            heard(&mut batched, waits),
+            heard(&mut single, waits),
+            "seed {seed}, who waits, {context}"
+        );
+        let mut told = [heard(&mut batched, caches), heard(&mut single, caches)];
+        told.iter_mut().for_each(|told| told.sort());
+        assert_eq!(told[0], told[1], "seed {seed}, who has cached, {context}");
+        for line in ["MULTI", "PING", "EXEC"] {
+            both(&mut single, &mut batched, watches, line, &context);
+        }
+    }
+    assert_eq!(batched.text(client, "TRIGGER STATS"), single.text(client, "TRIGGER STATS"), "seed {seed}");
+    assert_eq!(counts(&mut batched, client), counts(&mut single, client), "seed {seed}");
+}

@@ -2,20 +2,9 @@
 
 mod support;
 
-use support::Bench;
+use support::{Bench, script};
 use weft_engine::reply::Protocol;
 use weft_store::Counter;
-
-/// Runs commands on every protocol and compares the answers.
-fn script(steps: &[(&str, &str)]) {
-    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
-        let mut bench = Bench::new();
-        let client = bench.connect(protocol);
-        for (command, expected) in steps {
-            assert_eq!(bench.text(client, command), *expected, "{command} over {protocol:?}");
-        }
-    }
-}
 
 const WRONG_TYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
 

@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Bench, show};
+use support::{Bench, events_are, show};
 use weft_engine::blocking::End;
 use weft_engine::reply::Protocol;
 
@@ -168,12 +168,7 @@ fn nobody_waits_inside_a_transaction() {
 
 #[test]
 fn events_are_valkeys() {
-    let mut bench = Bench::new();
-    let (client, other) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
-    let all = weft_engine::notify::parse("AKE").expect("flags");
-    bench.engine.settings.notify_flags.store(all, std::sync::atomic::Ordering::Relaxed);
-    bench.run(other, "PSUBSCRIBE __keyevent*");
-    for (command, expected) in [
+    events_are(&[
         ("RPUSH l a b c d", "rpush:l"),
         ("LPUSHX nope a", ""),
         ("LMOVE l m LEFT RIGHT", "rpush:m lpop:l"),
@@ -187,17 +182,5 @@ fn events_are_valkeys() {
         ("BRPOP l 0", "rpop:l del:l"),
         ("RPUSH l a", "rpush:l"),
         ("LTRIM l 1 0", "ltrim:l del:l"),
-    ] {
-        bench.run(client, command);
-        let got: Vec<String> = bench
-            .take(other)
-            .iter()
-            .map(|reply| {
-                let line = show(reply);
-                let words: Vec<&str> = line.trim_matches(['[', ']']).split(' ').collect();
-                format!("{}:{}", words[2].split_once("__:").expect("an event").1, words[3])
-            })
-            .collect();
-        assert_eq!(got.join(" "), expected, "{command}");
-    }
+    ]);
 }

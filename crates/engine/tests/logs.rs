@@ -222,6 +222,22 @@ fn debug_is_for_those_who_may() {
         assert!(!bench.text(a, &format!("DEBUG PROTOCOL {kind}")).starts_with('-'), "{kind}");
     }
     assert_eq!(bench.text(a, "DEBUG PROTOCOL map"), "{0:false 1:true 2:false}");
+    // What belongs to a value is RESP3's, and is no value of its own.
+    let value = Reply::Bulk(b"Some real reply following the attribute".to_vec());
+    let popular = Reply::Array(vec![Reply::Bulk(b"key:123".to_vec()), Reply::Int(90)]);
+    let pairs = vec![(Reply::Bulk(b"key-popularity".to_vec()), popular)];
+    let attributed = Reply::Attributed(pairs, Box::new(value.clone()));
+    assert_eq!(bench.run(a, "DEBUG PROTOCOL attrib"), std::slice::from_ref(&attributed));
+    bench.run(a, "MULTI");
+    bench.run(a, "DEBUG PROTOCOL attrib");
+    assert_eq!(bench.run(a, "EXEC"), [Reply::Array(vec![attributed])]);
+    let pushed = Reply::Push(vec![Reply::Bulk(b"server-cpu-usage".to_vec()), Reply::Int(42)]);
+    let before = Reply::Bulk(b"Some real reply following the push reply".to_vec());
+    assert_eq!(bench.run(a, "DEBUG PROTOCOL push"), [before, pushed]);
+    for protocol in [Protocol::Resp2, Protocol::Respb] {
+        let other = bench.connect(protocol);
+        assert_eq!(bench.run(other, "DEBUG PROTOCOL attrib"), std::slice::from_ref(&value));
+    }
 }
 
 /// The digest is the same for the same data, however it came to be, and differs for any other.

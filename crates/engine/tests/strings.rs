@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Bench, show};
+use support::{Bench, events_are, show};
 use weft_engine::blocking::End;
 use weft_engine::reply::Protocol;
 
@@ -195,12 +195,7 @@ fn wait_is_ended_by_time() {
 
 #[test]
 fn events_are_valkeys() {
-    let mut bench = Bench::new();
-    let (client, other) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
-    let all = weft_engine::notify::parse("AKE").expect("flags");
-    bench.engine.settings.notify_flags.store(all, std::sync::atomic::Ordering::Relaxed);
-    bench.run(other, "PSUBSCRIBE __keyevent*");
-    for (command, expected) in [
+    events_are(&[
         ("SET k v EX 5", "set:k expire:k"),
         ("GETEX k PERSIST", "persist:k"),
         ("APPEND k v", "append:k"),
@@ -213,16 +208,5 @@ fn events_are_valkeys() {
         ("GETDEL a", "del:a"),
         ("DEL a b", "del:b"),
         ("SET x 1 PXAT 1", ""),
-    ] {
-        bench.run(client, command);
-        let got = bench.take(other).iter().map(show).collect::<Vec<_>>();
-        let got: Vec<String> = got
-            .iter()
-            .map(|line| {
-                let words: Vec<&str> = line.trim_matches(['[', ']']).split(' ').collect();
-                format!("{}:{}", words[2].split_once("__:").expect("an event").1, words[3])
-            })
-            .collect();
-        assert_eq!(got.join(" "), expected, "{command}");
-    }
+    ]);
 }

@@ -2,23 +2,10 @@
 
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::reply::{Protocol, ReplySink};
+pub(crate) use weft_protocol::reply::Passed;
 use weft_protocol::reply::{Aggregate, Reply, ReplyBuilder, ReplyVisitor, Text};
 use weft_protocol::resp::ReplyDecoder;
 use weft_protocol::{Limits, Outcome};
-
-/// Visits nothing: only where a reply ends is wanted.
-pub(crate) struct Passed;
-
-impl ReplyVisitor for Passed {
-    fn text(&mut self, _: Text, _: usize, _: &[u8]) {}
-    fn int(&mut self, _: i64) {}
-    fn double(&mut self, _: f64) {}
-    fn boolean(&mut self, _: bool) {}
-    fn null(&mut self, _: bool) {}
-    fn open(&mut self, _: Aggregate, _: Option<u32>) {}
-    fn close(&mut self) {}
-    fn open_text(&mut self) {}
-}
 
 /// What is refused of a server's reply.
 pub(crate) const LIMITS: Limits = Limits::DEFAULT;

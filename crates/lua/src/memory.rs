@@ -37,21 +37,25 @@ impl Budget {
 /// time: it takes as long as going through all of it.
 const COLLECTED_PART: usize = 32;
 
+/// The depth while a state is made, whatever calls whom: until it stands there is nobody to catch an error.
+const MAKING: u32 = 1 << 30;
+
 /// A change of a state's memory that the others are told of.
 const TOLD_BYTES: isize = 64 << 10;
 
 /// Blocks up to this size are kept for the next ones of theirs when they are given back: a script makes and leaves a
 /// dozen.
 const SMALL_BYTES_MAX: usize = 256;
-/// Kept blocks of one size: 2 MiB of all sizes together.
-const KEPT_MAX: u16 = 1 << 10;
+/// Bytes of the kept blocks of one size, 4 MiB of all sizes together: what is collected at once of scripts that leave
+/// two tables each, before the next ones are made.
+const KEPT_BYTES_MAX: u32 = 256 << 10;
 const SIZES: usize = SMALL_BYTES_MAX / ALIGN + 1;
 
 /// Small blocks that were given back, by size: each begins with the address of the next.
 #[derive(Debug)]
 struct Kept {
     first: [*mut u8; SIZES],
-    count: [u16; SIZES],
+    bytes: [u32; SIZES],
 }
 
 /// Blocks from this size on are counted: what goes through one takes longer than the usual instruction.
@@ -121,8 +125,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) const fn new(budget: Arc<Budget>) -> Self {
-        // Until the state stands there is nobody to catch an error.
-        let kept = Kept { first: [std::ptr::null_mut(); SIZES], count: [0; SIZES] };
+        let kept = Kept { first: [std::ptr::null_mut(); SIZES], bytes: [0; SIZES] };
         Self {
             kept,
             blocks: Blocks { counts: [0; LARGE_SIZES], sizes: 0, taken_bytes: 0 },
@@ -131,7 +134,7 @@ impl Memory {
             used_bytes: 0,
             collected_bytes: 0,
             rest_bytes: 0,
-            depth: 1,
+            depth: MAKING,
         }
     }
     pub(crate) const fn used_bytes(&self) -> usize {
@@ -139,6 +142,10 @@ impl Memory {
     }
     fn total(&self) -> usize {
         self.budget.used_bytes().saturating_add_signed(self.untold_bytes)
+    }
+    /// What all states may take.
+    pub(crate) fn limit_bytes(&self) -> usize {
+        self.budget.limit_bytes.load(Relaxed)
     }
     /// Whether so many bytes more are within the limit.
     pub(crate) fn fits(&self, bytes: usize) -> bool {
@@ -173,7 +180,11 @@ impl Memory {
     }
     /// It calls back into Lua.
     pub(crate) const fn pause(&mut self) -> u32 {
-        std::mem::replace(&mut self.depth, 0)
+        let depth = self.depth;
+        if depth < MAKING {
+            self.depth = 0;
+        }
+        depth
     }
     pub(crate) const fn resume(&mut self, depth: u32) {
         self.depth = depth;
@@ -228,7 +239,7 @@ impl Kept {
         let block = self.first[size];
         // SAFETY: `give` has written the next one's address there, and nobody has the block.
         self.first[size] = unsafe { block.cast::<*mut u8>().read() };
-        self.count[size] -= 1;
+        self.bytes[size] -= (size * ALIGN) as u32;
         block
     }
     #[cold]
@@ -243,14 +254,14 @@ impl Kept {
     #[inline]
     unsafe fn give(&mut self, block: *mut u8, bytes: usize) {
         let size = size_of_block(bytes);
-        if size >= SIZES || self.count[size] == KEPT_MAX {
+        if size >= SIZES || self.bytes[size] >= KEPT_BYTES_MAX {
             // SAFETY: the caller's.
             return unsafe { Self::give_up(block, bytes) };
         }
         // SAFETY: it is aligned, and has at least `ALIGN` bytes.
         unsafe { block.cast::<*mut u8>().write(self.first[size]) };
         self.first[size] = block;
-        self.count[size] += 1;
+        self.bytes[size] += (size * ALIGN) as u32;
     }
     /// # Safety
     /// As for `give`.
@@ -313,7 +324,7 @@ pub(crate) unsafe extern "C" fn allocate(
     let memory = unsafe { &mut (*place.cast::<crate::frame::Shared>()).memory };
     let old_bytes = if old.is_null() { 0 } else { old_bytes };
     if new_bytes == 0 {
-        // Lua gives back also what is not there: the elements of a table that never had one.
+        // Lua asks for and gives back also what is not there: the elements of a table that has none.
         if old_bytes > 0 {
             // SAFETY: it came from here with this size.
             unsafe { memory.kept.give(old.cast(), old_bytes) };
@@ -399,11 +410,12 @@ mod tests {
             resize(block, bytes, 0);
         }
         // More than are kept.
-        let many: Vec<_> = (0..2 * KEPT_MAX).map(|_| resize(std::ptr::null_mut(), 0, 32)).collect();
+        let kept = KEPT_BYTES_MAX / 32;
+        let many: Vec<_> = (0..2 * kept).map(|_| resize(std::ptr::null_mut(), 0, 32)).collect();
         assert!(many.into_iter().all(|block| resize(block, 32, 0).is_null()));
         // SAFETY: it was made above, and nobody has it.
         let shared = unsafe { Box::from_raw(shared) };
-        assert_eq!((shared.memory.kept.count[2], shared.memory.used_bytes()), (KEPT_MAX, 0));
+        assert_eq!((shared.memory.kept.bytes[2], shared.memory.used_bytes()), (KEPT_BYTES_MAX, 0));
         drop(shared);
         assert_eq!(budget.used_bytes(), 0);
     }

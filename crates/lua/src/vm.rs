@@ -153,8 +153,8 @@ impl Vm {
     #[must_use]
     pub fn new(budget: Arc<Budget>, identity: &Identity) -> Option<Self> {
         let shared = Box::into_raw(Box::new(Shared::new(Memory::new(budget))));
-        // SAFETY: the allocator's datum lives until `drop`, behind `lua_close`. The memory's depth is 1, so nothing is
-        // refused and nothing raises outside of a protected call.
+        // SAFETY: the allocator's datum lives until `drop`, behind `lua_close`. Of memory that is being made nothing is
+        // refused, so nothing raises outside of a protected call.
         unsafe {
             let scripts = ffi::lua_newstate(allocate, shared.cast());
             if scripts.is_null() {

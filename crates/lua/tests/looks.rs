@@ -5,7 +5,11 @@
 #[path = "support/long.rs"]
 mod long;
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use weft_lua::vm::World;
+use weft_lua::{Budget, Called, Frame, Host, Identity, Level, Verdict, Vm};
 
 /// The processor's time that this thread has had, as the kernel counts it.
 fn cpu() -> Duration {
@@ -23,5 +27,63 @@ fn no_loop_goes_through_long_strings_unseen() {
         let said = long::run(*of, bytes, &mut watch);
         assert!(said.starts_with("ERR told to end"), "{}: {said}", of.0);
         assert!(watch.longest < longest, "{}: nobody looked for {:?}", of.0, watch.longest);
+    }
+}
+
+/// Commands that take long.
+struct Slow {
+    /// Calls behind the last look, and most of them.
+    calls: u32,
+    most: u32,
+    looks: u32,
+}
+
+impl Host for Slow {
+    fn call(&mut self, _: &[&[u8]], reply: &mut Frame<'_>) -> Called {
+        self.calls += 1;
+        self.most = self.most.max(self.calls);
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(2) {
+            std::hint::spin_loop();
+        }
+        reply.push_boolean(true);
+        Called::Reply
+    }
+    fn tick(&mut self) -> Verdict {
+        (self.calls, self.looks) = (0, self.looks + 1);
+        if self.looks == 20 { Verdict::End("ERR told to end".into()) } else { Verdict::GoOn }
+    }
+    fn log(&mut self, _: Level, _: &[u8]) {}
+    fn set_resp(&mut self, _: u8) {}
+    fn may(&mut self, _: &[&[u8]]) -> Option<bool> {
+        None
+    }
+}
+
+/// A few instructions of Lua, each a command that takes long: who waits is not seen by counting instructions.
+#[test]
+fn a_script_whose_calls_take_long_is_looked_at() {
+    for script in [
+        "for i = 1, 1000 do redis.call('slow') end",
+        "for i = 1, 1000 do redis.pcall('slow') end",
+        "for i = 1, 1000 do pcall(redis.call, 'slow') end",
+    ] {
+        let identity = Identity {
+            redis_version: "7.4.0",
+            valkey_version: "9.1.0",
+            server_name: "weft",
+            insecure: false,
+        };
+        let mut vm = Vm::new(Arc::new(Budget::new(32 << 20)), &identity).expect("there is memory");
+        let chunk = vm.compile(script.as_bytes()).expect("it compiles");
+        let mut slow = Slow { calls: 0, most: 0, looks: 0 };
+        let said = vm.call(World::Scripts, &chunk, (&[], &[]), &mut slow);
+        // Who catches it has his thousand rounds, and none of them calls anything.
+        assert!(
+            said.is_ok() || said.is_err_and(|error| error.line.starts_with(b"ERR told to end")),
+            "{script}"
+        );
+        assert!((20..40).contains(&slow.looks), "{script}: {} looks", slow.looks);
+        assert!(slow.most <= 3, "{script}: {} calls between two looks", slow.most);
     }
 }

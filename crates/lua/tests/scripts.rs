@@ -205,10 +205,12 @@ fn nothing_that_is_shared_can_be_changed() {
     assert_eq!(eval("return getmetatable(string)"), "nil");
     assert_eq!(eval("local n = 0; for k in pairs(string) do n = n + 1 end; return n > 10"), "1");
     assert!(eval("return string.dump(function() end)").starts_with("-ERR"));
+    // Bytecode is read as text, and is none.
     assert_eq!(
-        eval("local f, e = loadstring('\\27Lua'); return {tostring(f), type(e)}"),
-        "[\"nil\" \"string\"]"
+        eval("local f, e = loadstring('\\27Lua', '@code'); return {tostring(f), e}"),
+        "[\"nil\" \"code:1: unexpected symbol near 'char(27)'\"]"
     );
+    assert_eq!(eval("\x1bLua"), "!user_script:1: unexpected symbol near 'char(27)'");
     assert_eq!(eval("return loadstring('return 1 + 1')()"), "2");
     assert_eq!(
         eval("local n = 0; return load(function() n = n + 1; return ({'return ', '7'})[n] end)()"),
@@ -431,4 +433,30 @@ fn states_share_one_budget() {
     assert!(String::from_utf8_lossy(&error.line).contains("not enough memory"));
     drop((one, two));
     assert_eq!(budget.used_bytes(), 0);
+}
+
+#[test]
+fn a_state_is_made_where_the_memory_is_full() {
+    let budget = std::sync::Arc::new(Budget::new(1));
+    let identity =
+        Identity { redis_version: "7.4.0", valkey_version: "9.1.0", server_name: "x", insecure: false };
+    let mut vm = Vm::new(std::sync::Arc::clone(&budget), &identity).expect("nobody could be told yet");
+    let mut host = Answering::default();
+    assert_eq!(vm.compile(b"return 1").expect_err("there is none for it"), "not enough memory");
+    budget.set_limit(8 << 20);
+    let chunk = vm.compile(b"return 1").expect("it compiles");
+    vm.call(World::Scripts, &chunk, (&[], &[]), &mut host).expect("there is room");
+}
+
+#[test]
+fn what_a_command_is_given_is_no_more_than_scripts_may_have() {
+    // One text of 1 MiB, forty times, where scripts may have 32.
+    let script = "local s, t = string.rep('x', 1024 * 1024), {} for i = 1, 40 do t[i] = s end ";
+    for call in ["redis.call('PING', unpack(t))", "redis.acl_check_cmd('PING', unpack(t))"] {
+        let told = eval(&format!("{script} return {call}"));
+        assert!(told.contains("not enough memory for the arguments"), "{call}: {told}");
+    }
+    assert!(
+        !eval(&format!("{script} return redis.call('PING', unpack(t, 1, 20))")).contains("not enough memory")
+    );
 }

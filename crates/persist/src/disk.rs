@@ -33,6 +33,12 @@ pub trait Disk: Send + Sync + Debug {
     fn sync_names(&self) -> io::Result<()>;
     /// As people find it.
     fn shown(&self, name: &str) -> String;
+    /// Whether a file is the one that has this name.
+    fn has(&self, name: &str, file: &dyn File) -> io::Result<bool>;
+    /// Whether it is still for this process alone: somebody may have put another folder in its place.
+    fn is_ours(&self) -> bool {
+        true
+    }
 }
 
 /// An open file. Whoever has it writes and reads at places of his own.
@@ -49,6 +55,8 @@ pub trait File: Send + Sync + Debug {
     fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// All that was written is on the disk.
     fn sync(&self) -> io::Result<()>;
+    /// What it is, whatever its name: no other file has the same numbers.
+    fn identity(&self) -> io::Result<(u64, u64)>;
 }
 
 /// What went wrong with which file: what an error of a [`Folder`] says.
@@ -84,7 +92,7 @@ pub fn cause(error: &io::Error) -> String {
 pub struct Folder {
     path: PathBuf,
     /// Nobody else uses the folder as long as this is open.
-    _lock: Option<fs::File>,
+    lock: Option<fs::File>,
 }
 
 /// Who may read what is kept: it holds all data. A folder that is there already stays as it is.
@@ -109,7 +117,7 @@ impl Folder {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(of(parent))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.into(), _lock: Some(lock) }),
+            Ok(()) => Ok(Self { path: path.into(), lock: Some(lock) }),
             Err(fs::TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(fs::TryLockError::Error(error)) => Err(of(&name)(error)),
         }
@@ -117,7 +125,7 @@ impl Folder {
     /// The folder as it is, for tools that only read.
     #[must_use]
     pub fn unlocked(path: &Path) -> Self {
-        Self { path: path.into(), _lock: None }
+        Self { path: path.into(), lock: None }
     }
 }
 
@@ -157,7 +165,7 @@ impl Disk for Folder {
         }
     }
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        let writes = self._lock.is_some();
+        let writes = self.lock.is_some();
         Opened::by(fs::File::options().read(true).write(writes), self.path.join(name))
     }
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -177,6 +185,20 @@ impl Disk for Folder {
     }
     fn shown(&self, name: &str) -> String {
         self.path.join(name).display().to_string()
+    }
+    fn has(&self, name: &str, file: &dyn File) -> io::Result<bool> {
+        let path = self.path.join(name);
+        match fs::metadata(&path) {
+            Ok(named) => Ok((named.dev(), named.ino()) == file.identity()?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(of(&path)(error)),
+        }
+    }
+    fn is_ours(&self) -> bool {
+        let locked = self.lock.as_ref().and_then(|lock| lock.metadata().ok());
+        let named = fs::metadata(self.path.join(LOCK)).ok();
+        let number = |of: fs::Metadata| (of.dev(), of.ino());
+        locked.map(number).is_some_and(|locked| named.map(number) == Some(locked))
     }
 }
 
@@ -235,6 +257,9 @@ impl File for Opened {
     }
     fn sync(&self) -> io::Result<()> {
         self.file.sync_data().map_err(of(&self.path))
+    }
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        self.file.metadata().map(|of| (of.dev(), of.ino())).map_err(of(&self.path))
     }
 }
 

@@ -15,6 +15,8 @@ use crate::reader::{Blocks, End, Extent, Fault};
 pub struct Kept {
     disk: Arc<dyn Disk>,
     manifest: Manifest,
+    /// Up to where the last segment was on the disk, as its blocks say.
+    safe: u64,
 }
 
 /// Where a block stands that is given.
@@ -62,7 +64,7 @@ impl Kept {
             }
             return Ok(None);
         };
-        Ok(Some(Self { disk, manifest }))
+        Ok(Some(Self { disk, manifest, safe: 0 }))
     }
 
     /// Gives all blocks in the order in which they are to be replayed. Where the last segment ends in the middle of a
@@ -93,8 +95,9 @@ impl Kept {
         }
         for at in 0..self.manifest.segments.len() {
             let piece = &self.manifest.segments[at];
-            let end = self.piece(piece, FileKind::Segment, (&mut summary, all), &mut give)?;
+            let (end, safe) = self.piece(piece, FileKind::Segment, (&mut summary, all), &mut give)?;
             if at == last {
+                self.safe = safe;
                 self.manifest.segments[at].bytes = Some(end.at);
             }
         }
@@ -107,14 +110,19 @@ impl Kept {
         kind: FileKind,
         (summary, all): (&mut Summary, u64),
         give: &mut Give<'_>,
-    ) -> Result<End, Problem> {
+    ) -> Result<(End, u64), Problem> {
         let extent = piece.bytes.map_or(Extent::Open, Extent::Whole);
         read_file(&*self.disk, &piece.name, (kind, extent), (summary, all), give)
     }
 
-    /// The files, as they are to be named from now on.
-    pub(crate) fn into_manifest(self) -> Manifest {
-        self.manifest
+    /// The files, as they are to be named from now on, and up to where the last one was on the disk.
+    pub(crate) fn into_parts(self) -> (Manifest, u64) {
+        (self.manifest, self.safe)
+    }
+    /// Whether it names no file: it never counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.manifest.names().next().is_none()
     }
     /// The files.
     #[must_use]
@@ -139,13 +147,14 @@ pub fn read_snapshot(
     Ok(summary)
 }
 
+/// Gives all blocks of a file; how it ended, and up to where it was on the disk, as they say.
 fn read_file(
     disk: &dyn Disk,
     name: &str,
     (kind, extent): (FileKind, Extent),
     (summary, all): (&mut Summary, u64),
     give: &mut Give<'_>,
-) -> Result<End, Problem> {
+) -> Result<(End, u64), Problem> {
     let shown = disk.shown(name);
     let problem = |fault| Problem::of(shown.clone(), fault);
     let file = disk.open(name).map_err(|error| problem(Fault::Io(error)))?;
@@ -154,8 +163,9 @@ fn read_file(
         return Err(Problem::Foreign { file: shown, why: "it is of another kind than its place says" });
     }
     let (_, file_bytes) = blocks.progress();
-    let mut is_ended = false;
+    let (mut is_ended, mut safe) = (false, 0);
     while let Some(block) = blocks.next_block().map_err(problem)? {
+        safe = safe.max(block.at.saturating_sub(u64::from(block.head.behind)));
         let place = Place {
             file: name,
             is_snapshot: kind == FileKind::Snapshot,
@@ -179,5 +189,5 @@ fn read_file(
         summary.torn = Some((shown, end.at, end.torn));
     }
     summary.bytes += end.at;
-    Ok(end)
+    Ok((end, safe))
 }

@@ -6,9 +6,14 @@
 //! that begins, goes on or is cut on a full disk does so without room, so that nothing stops for the want of it.
 //!
 //! **After an error** nothing more is written with this log. What it held and did not sync is in no known state; the
-//! next one begins behind a snapshot ([`Log::begin`]).
+//! next one begins behind a snapshot ([`Log::begin`]). Where the process ends before there is one, the next one finds
+//! what the system has in memory, which it takes for written though it never was: [`Log::go_on`] writes it again.
+//!
+//! **When it rests** a block without requests says that what is before it was on the disk ([`Log::vouch`]), so that
+//! damage of the last block is told from what was being written.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use weft_store::effect::Read;
@@ -56,6 +61,8 @@ struct Segment {
     at: u64,
     /// Up to where it is on the disk.
     synced: u64,
+    /// The same, as is said by what stands behind that: a block, or the manifest.
+    vouched: u64,
     /// All of it has its room.
     has_room: bool,
 }
@@ -102,7 +109,7 @@ impl Log {
     /// # Errors
     /// When the disk fails.
     pub fn go_on(disk: Arc<dyn Disk>, options: LogOptions, kept: Kept) -> io::Result<Self> {
-        let mut manifest = kept.into_manifest();
+        let (mut manifest, safe) = kept.into_parts();
         if let Some(last) = manifest.segments.last().cloned()
             && let Some(bytes) = last.bytes
         {
@@ -111,7 +118,9 @@ impl Log {
             if file.bytes()? > bytes {
                 file.set_len(bytes)?;
             }
-            // What was read may be in the system's memory only, and is to count from now on.
+            // What was read may be in the system's memory only, and is to count from now on. Where a sync has failed
+            // the system takes it for written: it has to be changed to be so.
+            write_again(&*file, safe..bytes)?;
             file.sync()?;
         }
         // Those that hold nothing say nothing.
@@ -182,7 +191,7 @@ impl Log {
             file.sync()?;
             disk.sync_names()?;
             let at = FILE_HEAD_BYTES as u64;
-            Ok(Segment { file, salt: head.salt, at, synced: at, has_room })
+            Ok(Segment { file, salt: head.salt, at, synced: at, vouched: at, has_room })
         })();
         if made.is_err() {
             // It is in no manifest. What cannot be removed goes when the log is next begun.
@@ -202,6 +211,19 @@ impl Log {
             return self.push_large(epoch, effects);
         }
         self.count += self.encoder.group(effects, &mut self.block);
+        self.joined(epoch)
+    }
+    /// The same of so many groups of one effect each, which are requests already.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn push_row(&mut self, epoch: u64, (requests, count): (&[u8], u32)) -> io::Result<()> {
+        self.block.extend_from_slice(requests);
+        self.count += count;
+        self.joined(epoch)
+    }
+    /// What was added is of this epoch.
+    fn joined(&mut self, epoch: u64) -> io::Result<()> {
         self.epoch = epoch;
         if self.block.len() >= JOINED_BYTES_MAX { self.flush() } else { Ok(()) }
     }
@@ -296,6 +318,23 @@ impl Log {
         Ok(())
     }
 
+    /// Nothing has come for a while: says in the file that what is in it is on the disk, if it is and nothing says so
+    /// yet. Says whether it did; that is on the disk too then.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn vouch(&mut self) -> io::Result<bool> {
+        let Segment { at, synced, vouched, .. } = self.segment;
+        if self.block.len() > HEAD_BYTES || synced != at || vouched == at {
+            return Ok(false);
+        }
+        self.write_block()?;
+        self.sync()?;
+        // That it is there itself need not be said: without it nothing is lost.
+        self.segment.vouched = self.segment.at;
+        Ok(true)
+    }
+
     /// Ends the present segment, and begins the next one. What was added is in the former.
     fn rotate(&mut self) -> io::Result<()> {
         self.sync()?;
@@ -368,19 +407,18 @@ impl Log {
     pub const fn lacks_room(&self) -> bool {
         !(self.has_spare && self.segment.has_room)
     }
-    /// Whether what is written is still found by its name: what somebody has removed takes every write and keeps none.
+    /// Whether what is written is still what is found by its name: what somebody has removed, or put another file or
+    /// folder in the place of, takes every write and keeps none.
     ///
     /// # Errors
     /// `NotFound` where it is not; else when the disk fails.
     pub fn look_for_itself(&self) -> io::Result<()> {
-        let names = self.disk.names()?;
-        match self.manifest.segments.last() {
-            Some(last) if !names.contains(&last.name) => {
-                let text = format!("{} was removed", self.disk.shown(&last.name));
-                Err(io::Error::new(io::ErrorKind::NotFound, text))
-            }
-            _ => Ok(()),
+        let Some(last) = self.manifest.segments.last() else { return Ok(()) };
+        if self.disk.has(&last.name, &*self.segment.file)? && self.disk.is_ours() {
+            return Ok(());
         }
+        let text = format!("{} was removed", self.disk.shown(&last.name));
+        Err(io::Error::new(io::ErrorKind::NotFound, text))
     }
     /// Makes room for this segment and the next one, if they have none. A full disk is no error.
     ///
@@ -410,8 +448,7 @@ impl Log {
     pub fn close(mut self) -> io::Result<()> {
         self.flush()?;
         self.sync()?;
-        self.write_block()?;
-        self.sync()?;
+        self.vouch()?;
         let _ = self.disk.remove(&spare_name(&self.options.base));
         Ok(())
     }
@@ -450,6 +487,21 @@ impl Log {
     pub fn place(&self) -> (Arc<dyn Disk>, &str) {
         (Arc::clone(&self.disk), &self.options.base)
     }
+}
+
+/// Writes the same bytes of a file over what is there.
+fn write_again(file: &dyn File, mut range: Range<u64>) -> io::Result<()> {
+    let mut window = vec![0; (range.end.saturating_sub(range.start) as usize).min(WRITTEN_BYTES_MAX)];
+    while range.start < range.end {
+        let len = window.len().min((range.end - range.start) as usize);
+        let read = file.read(range.start, &mut window[..len])?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        file.write(range.start, &window[..read])?;
+        range.start += read as u64;
+    }
+    Ok(())
 }
 
 /// Whether a block may have so many bytes: its head counts them in 32 bits.

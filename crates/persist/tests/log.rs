@@ -109,6 +109,9 @@ impl File for Counted {
     fn sync(&self) -> io::Result<()> {
         self.0.sync()
     }
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        self.0.identity()
+    }
 }
 
 /// Reads a file to its end: how often its bytes were read, and how it ended.
@@ -446,6 +449,73 @@ fn what_fails_is_said_and_what_was_synced_stays() {
         let (read, _) = read(&after).expect("what was synced is whole");
         assert!(read.len() >= expected.len() && more.starts_with(&read), "{fault:?}, {is_large}");
     }
+}
+
+/// What a sync that failed was to write is read by the next start, and is on the disk when that has begun, though the
+/// system takes it for written already.
+#[test]
+fn what_a_failed_sync_has_left_is_written_again() {
+    let (large, shown) = support::large_group();
+    for (is_large, seed) in [(false, 1), (true, 2), (false, 3), (true, 4)] {
+        let disk = Simulated::default();
+        let mut log = Log::begin(support::arc(&disk), options(1 << 20)).expect("it begins");
+        let mut expected = Vec::new();
+        write_groups(&mut log, 0, 5, &mut expected);
+        log.flush().and_then(|()| log.sync()).expect("it works");
+        write_groups(&mut log, 5, 5, &mut expected);
+        if is_large {
+            log.push(10, large.read()).expect("it works");
+            expected.push(shown.clone());
+        }
+        log.flush().expect("it works");
+        disk.fail(Some(simulated::Fault::Sync));
+        log.sync().expect_err("it fails");
+        drop(log);
+        disk.fail(None);
+        let mut kept = support::find(&disk).expect("it is there");
+        assert_eq!(support::replay(&mut kept).expect("programs see all of it").0, expected);
+        let mut log = Log::go_on(support::arc(&disk), options(1 << 20), kept).expect("it goes on");
+        write_groups(&mut log, 20, 1, &mut expected);
+        log.flush().and_then(|()| log.sync()).expect("it works");
+        let mut dice = Dice::new(seed);
+        let after = disk.after_cut(&mut |below| dice.below(below));
+        let (read, _) = read(&after).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert_eq!(read, expected, "seed {seed}");
+    }
+}
+
+/// Behind a rest every bit of the last block is vouched for, whatever comes then; nothing is written where nothing is
+/// new, or where it is not on the disk.
+#[test]
+fn a_log_that_rests_says_that_its_last_block_is_on_the_disk() {
+    let disk = Simulated::default();
+    let mut log = Log::begin(support::arc(&disk), options(2000)).expect("it begins");
+    assert!(!log.vouch().expect("it works"), "it holds nothing");
+    let mut expected = Vec::new();
+    for at in 0..2 {
+        write_groups(&mut log, at, 1, &mut expected);
+        assert!(!log.vouch().expect("it works"), "it is not written");
+        log.flush().expect("it works");
+        assert!(!log.vouch().expect("it works"), "it is not on the disk");
+        log.sync().expect("it works");
+        let before = log.bytes() as usize;
+        assert!(log.vouch().expect("it works"));
+        assert_eq!((log.bytes() as usize - before, log.unsynced_bytes()), (24, 0));
+        assert!(!log.vouch().expect("it works"), "once");
+        let name = names(&disk, ".log").pop().expect("one");
+        let bytes = disk.bytes(&name);
+        for bit in 32 * 8..before * 8 {
+            let copy = disk.copy();
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            copy.put(&name, &bytes);
+            let error = read(&copy).expect_err("it is damaged");
+            assert!(matches!(error, Problem::Damage { .. }), "bit {bit}: {error}");
+        }
+        assert_eq!(read(&disk).expect("it is whole").0, expected);
+    }
+    log.close().expect("it ends");
+    assert_eq!(read(&disk).expect("it is whole").0, expected);
 }
 
 #[test]

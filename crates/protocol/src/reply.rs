@@ -82,6 +82,21 @@ pub trait ReplyVisitor {
     }
 }
 
+/// Visits nothing: where a reply ends is all that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Passed;
+
+impl ReplyVisitor for Passed {
+    fn text(&mut self, _: Text, _: usize, _: &[u8]) {}
+    fn int(&mut self, _: i64) {}
+    fn double(&mut self, _: f64) {}
+    fn boolean(&mut self, _: bool) {}
+    fn null(&mut self, _: bool) {}
+    fn open(&mut self, _: Aggregate, _: Option<u32>) {}
+    fn close(&mut self) {}
+    fn open_text(&mut self) {}
+}
+
 /// The aggregates that are open while a reply is read, and how many elements each still lacks.
 #[derive(Clone, Debug)]
 pub(crate) struct Nesting {

@@ -11,6 +11,7 @@
 //! again and again. **When the disk is full** the next segment has no room, and writes are refused while the present
 //! one still has some: nothing is lost, and they go on as soon as there is room.
 
+mod begin;
 mod desk;
 mod due;
 mod import;
@@ -140,6 +141,7 @@ impl Persistence {
             following: None,
             disk: None,
             waiting: Vec::new(),
+            settling: Vec::new(),
             job: None,
             job_is_to_begin: false,
             rewrite_ordered: false,
@@ -148,6 +150,7 @@ impl Persistence {
             why_not_begun: String::new(),
             begins_behind: false,
             rest: due::Rest::default(),
+            is_ahead: false,
             retry_at: None,
             second_at: Instant::now() + SECOND,
             sleep: SLEEP_MIN,
@@ -181,8 +184,9 @@ struct Keeper {
     following: Option<Following>,
     /// Its folder, which stays locked as long as a log is wanted.
     disk: Option<Arc<dyn Disk>>,
-    /// Clients that wait until an epoch is on the disk.
+    /// Clients that wait until an epoch is on the disk: of WAITAOF, and of CONFIG SET.
     waiting: Vec<(Waiting, u64)>,
+    settling: Vec<(Waiting, u64)>,
     /// The snapshot that is being made.
     job: Option<Job>,
     /// It has no moment yet.
@@ -199,6 +203,8 @@ struct Keeper {
     begins_behind: bool,
     /// A log that is long is left as it is for a while.
     rest: due::Rest,
+    /// Memory is ahead of a log that failed: writes are refused until there is another one.
+    is_ahead: bool,
     /// When a log is begun again that failed.
     retry_at: Option<Instant>,
     second_at: Instant,
@@ -236,7 +242,7 @@ impl Keeper {
             Some(kept) => Following::go_on(engine, &mut self.worker, (disk, options), kept),
             // What came from elsewhere is in no log: one begins behind a snapshot of it.
             None if load::holds_something(engine) => {
-                self.begin_log();
+                self.begin_log(true);
                 return Ok(());
             }
             None => Following::first(engine, &mut self.worker, (disk, options)),
@@ -282,7 +288,7 @@ impl Keeper {
 
     /// Writes and syncs what has become true. Says whether there was anything.
     fn follow(&mut self) -> bool {
-        let is_pressed = !self.waiting.is_empty();
+        let is_pressed = !(self.waiting.is_empty() && self.settling.is_empty());
         let Some(following) = &mut self.following else { return false };
         match following.follow(is_pressed, Instant::now()) {
             Ok(was_busy) => {
@@ -298,6 +304,9 @@ impl Keeper {
                     }
                     *epoch >= unsynced && !engine.waits_no_more(waiting)
                 });
+                for (waiting, _) in self.settling.extract_if(.., |(_, epoch)| *epoch < unsynced) {
+                    engine.answer(&waiting, |sink| sink.ok());
+                }
                 was_busy
             }
             Err(error) => {
@@ -320,6 +329,7 @@ impl Keeper {
             cause(error)
         );
         self.engine.refuse_writes(Refuser::Log, Some(&why));
+        self.is_ahead = true;
         self.engine.durable.log.has_failed.store(true, Relaxed);
         self.engine.lose_held();
         self.engine.hold_writes_back(false);
@@ -331,6 +341,10 @@ impl Keeper {
     fn fail_waiting(&mut self) {
         self.engine.durable.unsynced_epoch.store(0, Relaxed);
         self.engine.durable.unsynced_since_ms.store(0, Relaxed);
+        let error = Error::err("There is no log any more: what was answered before may not be on the disk");
+        for (waiting, _) in self.settling.drain(..) {
+            self.engine.answer(&waiting, |sink| sink.error(&error));
+        }
         for (waiting, _) in self.waiting.drain(..) {
             self.engine.answer(&waiting, |sink| {
                 sink.array(2);
@@ -346,6 +360,7 @@ impl Keeper {
         if let Some(following) = &mut self.following {
             following.sync(false, Instant::now())?;
         }
+        self.is_ahead = false;
         self.engine.durable.log.has_failed.store(false, Relaxed);
         self.engine.set_loading(false);
         match &mut self.following {
@@ -381,103 +396,6 @@ impl Keeper {
         }
     }
 
-    /// CONFIG SET appendonly yes: as in Valkey, in the `dir` of that moment.
-    fn begin_log_here(&mut self) {
-        if self.disk.is_none() {
-            match Places::now(self.engine) {
-                Ok(places) => self.places = places,
-                Err(error) => return self.begin_failed(&error),
-            }
-        }
-        self.begin_log();
-    }
-
-    /// A log begins behind a snapshot of all that there is: what is told is followed from now on, and counts when the
-    /// snapshot is there.
-    fn begin_log(&mut self) {
-        self.retry_at = None;
-        if self.following.is_some() {
-            return;
-        }
-        if self.job.as_ref().is_some_and(Job::is_of_no_log) {
-            self.begins_behind = true;
-            return;
-        }
-        let disk = match self.disk.take().map_or_else(|| self.places.lock(), Ok) {
-            Ok(disk) => disk,
-            Err(error) => return self.begin_failed(&error),
-        };
-        self.disk = Some(Arc::clone(&disk));
-        let options = self.options();
-        match Following::begin(self.engine, &mut self.worker, disk, options) {
-            Ok(following) => {
-                self.following = Some(following);
-                self.rewrite_ordered = true;
-            }
-            Err(error) => self.begin_failed(&error),
-        }
-    }
-    /// Who has asked for a log is answered when what is told is kept; for none, when there is none.
-    fn answer_when_settled(&mut self, waiting: Waiting) {
-        let has_failed = self.engine.durable.log.has_failed.load(Relaxed);
-        match &self.following {
-            Some(following) if !following.is_pending() => self.engine.answer(&waiting, |sink| sink.ok()),
-            None if !has_failed && !self.begins_behind => self.engine.answer(&waiting, |sink| sink.ok()),
-            _ => self.begun.push(waiting),
-        }
-        if has_failed && self.following.is_none() {
-            let why = self.why_not_begun.clone();
-            self.refuse_begun(&why);
-        }
-    }
-    /// There is no log yet.
-    fn refuse_begun(&mut self, why: &str) {
-        let error = Error::err(format!("There is no log yet: {why}"));
-        for waiting in self.begun.drain(..) {
-            self.engine.answer(&waiting, |sink| sink.error(&error));
-        }
-    }
-    fn begin_failed(&mut self, error: &io::Error) {
-        warning!("A log cannot be begun: {error}");
-        if error.kind() == io::ErrorKind::NotFound {
-            // The folder is gone, and its lock with it: the next try makes another one.
-            self.disk = None;
-        }
-        if self.engine.special.has(weft_engine::special::LOADING) {
-            let why = format!("the log could not be begun ({}); it is tried every second", cause(error));
-            self.engine.refuse_writes(Refuser::Log, Some(&why));
-            self.engine.set_loading(false);
-        }
-        let why = format!("{error}. It is tried every second");
-        self.refuse_begun(&why);
-        self.why_not_begun = why;
-        self.engine.durable.log.has_failed.store(true, Relaxed);
-        self.retry_at = Some(Instant::now() + RETRY);
-    }
-
-    /// CONFIG SET appendonly no. What was written stays where it is.
-    fn end_log(&mut self) {
-        self.retry_at = None;
-        // Until it has ended replies wait for it, and nothing holds them behind it.
-        if let Some(following) = self.following.take()
-            && let Err(error) = following.close()
-        {
-            warning!("The log could not be ended: {error}");
-            self.engine.lose_held();
-        } else {
-            self.engine.set_held(false);
-        }
-        self.engine.hold_writes_back(false);
-        self.engine.refuse_writes(Refuser::Log, None);
-        self.engine.durable.log.has_failed.store(false, Relaxed);
-        self.fail_waiting();
-        self.refuse_begun("it was ended before it had begun");
-        self.orphan_job();
-        self.rewrite_ordered = false;
-        self.engine.durable.log.is_rewrite_scheduled.store(false, Relaxed);
-        self.begins_behind = false;
-        self.disk = None;
-    }
     /// A snapshot that was to take the place of a log that has ended is of an earlier moment than the next log begins.
     fn orphan_job(&mut self) {
         if let Some(job) = &self.job {
@@ -520,14 +438,14 @@ impl Keeper {
     fn look_at_clock(&mut self) {
         let now = Instant::now();
         if self.retry_at.is_some_and(|at| at <= now) {
-            self.begin_log();
+            self.begin_log(false);
         }
         if now < self.second_at {
             return;
         }
         self.second_at = now + SECOND;
         if let Some(following) = &mut self.following {
-            let result = following.look_at_room();
+            let result = following.look_at_room().and_then(|()| following.rest(now));
             if let Err(error) = result {
                 return self.log_failed(&error);
             }
@@ -537,7 +455,7 @@ impl Keeper {
                 notice!("A save point is reached: a snapshot is made");
                 self.save(None);
             } else if let Some(following) = &mut self.following
-                && self.rest.is_over(now)
+                && self.rest.is_over(self.engine, now)
                 && (following.log().is_of_many() || due::is_log_long(self.engine))
             {
                 notice!("The log has become long: a snapshot takes its place");
@@ -624,7 +542,7 @@ impl Keeper {
             warning!("A snapshot that nobody needs cannot be removed: {error}");
         }
         if std::mem::take(&mut self.begins_behind) {
-            self.begin_log();
+            self.begin_log(true);
         }
     }
     fn job_failed(&mut self, job: Job, error: &io::Error) {

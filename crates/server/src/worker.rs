@@ -9,7 +9,7 @@
 //!    when a request is a barrier, and when all sockets have been read: the requests of many connections run together.
 //!    Of connections that begin or end only some are read from; the next tick goes on with the others.
 //! 4. Programs that have waited for their turn since the tick before have one: whoever has come meanwhile was before
-//!    them.
+//!    them, and has been sent what it asked for.
 //! 5. Send the output of every connection that has some, one call each.
 //! 6. Take away connections that have ended, some of them.
 //!
@@ -26,6 +26,7 @@ mod http;
 mod messages;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod upkeep;
 mod upstream;
 mod watchers;
@@ -51,6 +52,8 @@ use crate::limits::{
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::poll::{Poll, Ready, Waker, borrowed};
 use followers::Followers;
+use turn::Turn;
+pub(crate) use turn::Turns;
 use upkeep::Sweep;
 use watchers::Watchers;
 
@@ -74,6 +77,8 @@ pub(crate) struct Worker<'e> {
     has_news: bool,
     /// There was more of something than one tick takes: arrivals, messages, times.
     is_behind: bool,
+    /// Programs have used up their turn in the last tick: in the next one whoever has come meanwhile is before them.
+    has_run_long: bool,
     now_ms: u64,
     /// The time of this tick on a clock that is never set, from when the server began.
     now_us: u64,
@@ -103,8 +108,9 @@ impl<'e> Worker<'e> {
         inbox.set_waker(waker.clone());
         engine.mailbox(id).set_waker(move || waker.wake());
         let seed = engine.keyspace.key(&id.to_le_bytes()).hash();
-        let executor = Executor::new(engine, id, seed)
+        let mut executor = Executor::new(engine, id, seed)
             .ok_or_else(|| io::Error::other("the keyspace has no place for another worker"))?;
+        executor.serves_in_steps();
         let now_ms = engine.clock.now_ms();
         Ok(Self {
             id,
@@ -120,6 +126,7 @@ impl<'e> Worker<'e> {
             is_feeding: false,
             has_news: false,
             is_behind: false,
+            has_run_long: false,
             now_ms,
             now_us: 0,
             began,
@@ -140,15 +147,21 @@ impl<'e> Worker<'e> {
         self.poll.wait(timeout_ms, &mut self.ready)
     }
 
-    /// Does what the last look has brought and what the time brings. Says whether the worker has stopped.
+    /// Does what the last look has brought and what the time brings, as the only worker of its thread. Says whether the
+    /// worker has stopped.
     pub(crate) fn tick(&mut self, now_ms: u64, now_us: u64) -> bool {
+        self.tick_in_turn(now_ms, now_us, Turn::of_one(self))
+    }
+
+    /// The same with the turn of its thread's workers.
+    pub(crate) fn tick_in_turn(&mut self, now_ms: u64, now_us: u64, turn: Turn) -> bool {
         (self.now_ms, self.now_us) = (now_ms, now_us);
         self.io.pen.set_time(now_ms);
         self.io.resumes_left = RESUMED_PER_TICK_MAX;
         let later = std::mem::take(&mut self.io.later);
         self.io.aftermath.extend(later);
         let waiting = self.io.turns.len();
-        self.executor.begin_turn(waiting > 0);
+        self.executor.begin_turn(turn.is_over);
         (self.has_news, self.is_behind) = (false, false);
         // A thread's CPU time is a system call: asked for once a millisecond.
         let began_cpu_ns = (now_ms != self.timed_ms).then(cpu_ns);
@@ -168,12 +181,19 @@ impl<'e> Worker<'e> {
         self.ready.clear();
         self.see_to_passing();
         self.run_batch();
-        self.take_turns(waiting);
+        if turn.is_own && waiting > 0 {
+            // What others have asked for is sent before a program may take long.
+            self.send_all();
+            self.take_turns(waiting);
+        }
+        // Where it was over to begin with nothing has had any.
+        self.has_run_long = self.executor.is_turn_over() && (!turn.is_over || turn.is_own && waiting > 0);
         self.go_upstream();
         self.give_up_some(GIVEN_UP_PER_TICK_MAX);
         self.send_all();
         self.bury();
         self.take_down_leaving();
+        self.executor.serve_some();
         self.executor.leave_places(PLACES_PER_TICK_MAX);
         self.sweep();
         self.count_tick(began_cpu_ns);
@@ -213,6 +233,7 @@ impl<'e> Worker<'e> {
             || !self.io.dead.is_empty()
             || !self.io.leaving.is_empty()
             || !self.io.giving_up.is_empty()
+            || self.executor.has_some_to_serve()
             || self.executor.has_places_to_leave()
             || self.sweep.is_under_way()
     }
@@ -528,8 +549,8 @@ impl<'e> Worker<'e> {
     }
 }
 
-/// What a client may leave unread before what it asks for next waits, over HTTP or from a gateway; one that has not authenticated nothing, so
-/// that it is owed one page at most.
+/// What a client may leave unread before what it asks for next waits, over HTTP or from a gateway; one that has not
+/// authenticated nothing, so that it is owed one page at most.
 fn unsent_max(connection: &Connection) -> usize {
     if connection.is_authenticated() { UNSENT_BYTES_MAX } else { 0 }
 }

@@ -165,6 +165,11 @@ impl Keyspace {
     pub fn told_epoch(&self) -> u64 {
         self.hub().told.load(Acquire)
     }
+    /// The epoch of batches that begin just now: when all up to it is given, those that had begun before are over.
+    #[must_use]
+    pub fn present_epoch(&self) -> u64 {
+        self.directory.domain.epoch()
+    }
     /// Whether more groups wait for the merger than should, or more keys to be saved: writes are to be held back.
     #[must_use]
     pub fn is_behind(&self) -> bool {
@@ -186,11 +191,13 @@ impl Keyspace {
     }
 }
 
-/// A group of effects as it comes out.
+/// A group of effects as it comes out, or some groups of one effect each that follow each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
     epoch: u64,
     effects: &'a [u8],
+    /// So many groups of one effect each; 0 for one group.
+    row: u32,
 }
 
 impl<'a> Group<'a> {
@@ -203,6 +210,12 @@ impl<'a> Group<'a> {
     #[must_use]
     pub const fn read(&self) -> Read<'a> {
         Read::new(self.effects)
+    }
+    /// Where it is several groups of one effect each: strings that were set, each as a frame of RESPB whose channel is
+    /// the database, and how many.
+    #[must_use]
+    pub const fn row(&self) -> Option<(&'a [u8], u32)> {
+        if self.row == 0 { None } else { Some((self.effects, self.row)) }
     }
 }
 
@@ -272,20 +285,17 @@ impl Merger<'_> {
                 {
                     let (len, large, before) = (frame.bytes.len(), frame.large_bytes(), queue.given);
                     let lent = frame.lent_bytes();
-                    let (done, groups) = frame.give(before, &mut self.given, &mut give);
-                    if done <= before {
+                    let (done, is_whole) = frame.give(before, &mut self.given, &mut give);
+                    has_moved |= is_whole || done > before;
+                    given += done - before;
+                    if !is_whole {
+                        queue.given = done;
                         break;
                     }
-                    has_moved = true;
-                    given += groups;
-                    taken += done - before + lent;
+                    taken += len + lent;
                     if large >= LARGE_BYTES || taken >= TAKEN_BYTES {
                         hub.backlog.take(taken, large);
                         taken = 0;
-                    }
-                    if done < len {
-                        queue.given = done;
-                        break;
                     }
                     if let Some(mut spare) = queue.pass(len, lent > 0)
                         && spare.capacity() <= SPARE_BYTES_MAX
@@ -372,7 +382,7 @@ mod tests {
         let mut merger = worker.merger(wants::VALUES).expect("it is the first");
         let outboxes = [keyspace.hub().join(), keyspace.hub().join()];
         let epoch = keyspace.directory.domain.epoch();
-        let long = vec![b'k'; usize::from(u16::MAX)];
+        let long = vec![b'k'; usize::from(u16::MAX) + 1];
         let keys: [&[u8]; 8] = [b"0", b"1", &[b'2'; 128], &long, b"4", b"5", b"6", b"7"];
         // Which worker has written which key, with its count of shard 1, and in which epoch.
         let told: [&[(usize, u64, u64)]; 2] =

@@ -87,10 +87,10 @@ mod epoch;
 pub mod evict;
 pub mod expire;
 pub mod groups;
+#[allow(unsafe_code)]
+mod guarded;
 pub mod hash;
 pub mod hash_object;
-#[allow(unsafe_code)]
-mod held;
 pub mod keyspace;
 mod leb;
 pub mod list;

@@ -7,7 +7,7 @@
 use crate::effect::{Effect, Kind, Text, Told};
 use crate::entry::Garbage;
 use crate::hash_object::{FieldExpiry, HashLimits, HashMut};
-use crate::keyspace::{Batch, Keyspace, Worker, World};
+use crate::keyspace::{Keyspace, Worker, World};
 use crate::list::{End, ListLimit, ListMut};
 use crate::recorder::Recorder;
 use crate::set::{SetLimits, SetMut};
@@ -89,7 +89,8 @@ impl Replayer {
 
     /// Applies an effect on one key, under the lock of its shard. Says whether it has: one on several keys, or on a
     /// whole database, needs [`Replayer::apply`].
-    pub fn apply_in(&mut self, batch: &Batch<'_>, told: &Told<'_>) -> bool {
+    #[cfg(test)]
+    pub(crate) fn apply_in(&mut self, batch: &crate::Batch<'_>, told: &Told<'_>) -> bool {
         match told.effect {
             effect if !Self::is_of_one_key(&effect) => return false,
             Effect::Wrote { .. }

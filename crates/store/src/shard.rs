@@ -16,7 +16,7 @@ use crate::counters::{Counter, Counters};
 use crate::effect::{Cause, Effect, wants};
 use crate::entry::heap::{Env, Found, Heap, Key};
 use crate::epoch::Closed;
-use crate::held::{Held, Hold};
+use crate::guarded::{Guard, Guarded};
 use crate::keyspace::Keyspace;
 use crate::prefetch;
 use crate::recorder::Recorder;
@@ -90,7 +90,7 @@ impl ShardData {
 /// A shard, on cache lines of its own.
 #[repr(align(128))]
 pub(crate) struct Shard {
-    data: Held<ShardData>,
+    data: Guarded<ShardData>,
     /// No key of the shard expires before this. Written under the lock, read by the expiry cycle without it.
     pub(crate) next_expiry_ms: AtomicU64,
     /// Where the tables of the shard's heap stand.
@@ -111,18 +111,18 @@ impl Shard {
             saving: Saving::default(),
         };
         let tables_address = data.heap.tables_address();
-        Self { data: Held::new(data), next_expiry_ms: AtomicU64::new(u64::MAX), tables_address }
+        Self { data: Guarded::new(data), next_expiry_ms: AtomicU64::new(u64::MAX), tables_address }
     }
     /// Holds the shard: by its lock, or without it for who proves that he has the keyspace to himself.
     #[inline]
-    pub(crate) fn hold<'h>(&'h self, alone: Option<&'h Closed<'h, Array>>) -> Hold<'h, ShardData> {
+    pub(crate) fn hold<'h>(&'h self, alone: Option<&'h Closed<'h, Array>>) -> Guard<'h, ShardData> {
         match alone {
             Some(proof) => self.data.alone(proof),
             None => self.data.lock(),
         }
     }
     /// Takes the lock, if nobody has it now.
-    pub(crate) fn try_hold(&self) -> Option<Hold<'_, ShardData>> {
+    pub(crate) fn try_hold(&self) -> Option<Guard<'_, ShardData>> {
         self.data.try_lock()
     }
     /// Asks for the lock, for whoever takes it and needs nothing else of the shard.
@@ -179,7 +179,7 @@ pub struct ShardGuard<'b> {
     pub(crate) keyspace: &'b Keyspace,
     pub(crate) counters: &'b Counters,
     id: u32,
-    pub(crate) data: Hold<'b, ShardData>,
+    pub(crate) data: Guard<'b, ShardData>,
     used_before: usize,
 }
 

@@ -49,7 +49,17 @@ fn shown(group: Group<'_>) -> String {
 
 fn poll(merger: &mut Merger<'_>) -> Result<Vec<String>, Overrun> {
     let mut all = Vec::new();
-    merger.poll(|group| all.push(shown(group)))?;
+    merger.poll(|group| {
+        let text = shown(group);
+        match group.row() {
+            Some((_, count)) => {
+                let before = all.len();
+                all.extend(text.split(' ').map(String::from));
+                assert_eq!(all.len() - before, count as usize, "groups of one effect each: {text}");
+            }
+            None => all.push(text),
+        }
+    })?;
     Ok(all)
 }
 

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use clap::Subcommand;
 use serde_json::Value;
-use weft_engine::args::OwnedArgs;
+use weft_engine::args::{OwnedArgs, find};
 use weft_engine::mailbox::Address;
 use weft_engine::program::Program;
 use weft_engine::reply::{JsonForm, Output, Protocol, Wire};
 use weft_engine::requests::What;
 use weft_engine::session::{ConnectionInfo, Session};
-use weft_engine::{Engine, Executor, Postponed, Setup, inner};
+use weft_engine::{Engine, Executor, Postponed, Setup};
 use weft_store::{Config, Keyspace, SystemClock};
 
 const EXAMPLES: &str = "\
@@ -169,7 +169,7 @@ impl<'e> Bench<'e> {
     }
     pub(crate) fn run(&mut self, words: &[Vec<u8>]) -> Result<Value> {
         let first = words.get(1).map(Vec::as_slice);
-        let id = inner::find(&words[0], first)
+        let id = find(&words[0], first)
             .with_context(|| format!("unknown command {}", String::from_utf8_lossy(&words[0])))?;
         let args = OwnedArgs::new(id.spec(), words.iter().map(Vec::as_slice));
         let mut output = Output::default();

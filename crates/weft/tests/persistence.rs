@@ -8,6 +8,7 @@ mod common;
 
 use std::process::Stdio;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use weft_client::Protocol;
 
@@ -209,7 +210,14 @@ fn programs_triggers_functions_and_what_waits_act_after_a_restart() {
         }
     }
     server.ask(&["SET", "open", "1"]);
+    let began = Instant::now();
     while server.ask(&["GET", "done"]) != "3" {
+        // It is given up behind 8 attempts.
+        let told = || {
+            [&["TRIGGER", "STATS"][..], &["XRANGE", "weft:triggers:dead", "-", "+"]]
+                .map(|ask| server.ask(ask))
+        };
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", told());
         thread::yield_now();
     }
 }

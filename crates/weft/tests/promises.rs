@@ -163,6 +163,10 @@ fn a_disk_that_is_slow_holds_writes_back() {
     }
     let mut writer = UnixStream::connect(&server.socket).unwrap();
     writer.write_all(b"SET k 2\r\n").unwrap();
+    // The server has it.
+    while !server.ask(&["CLIENT", "LIST"]).contains(" tot-net-in=9 ") {
+        thread::yield_now();
+    }
     for _ in 0..100 {
         assert_eq!(server.ask(&["GET", "k"]), "1", "reads go on, and the write waits");
     }
@@ -171,6 +175,189 @@ fn a_disk_that_is_slow_holds_writes_back() {
     writer.read_exact(&mut reply).unwrap();
     assert_eq!(&reply, b"+OK\r\n");
     assert_eq!(server.ask(&["GET", "k"]), "2");
+}
+
+/// A log that has grown by `auto-aof-rewrite-percentage` is rewritten without being asked for; where that finds no room
+/// the log goes on, nothing is left of it, and it is tried again, after a rest.
+#[test]
+fn a_log_that_has_grown_is_rewritten_and_tried_again() {
+    let (disk, folder) = (FailingDisk::new(), Folder::new());
+    let grows = ["--auto-aof-rewrite-percentage", "100", "--auto-aof-rewrite-min-size", "100kb"];
+    let flags = ["--save", "", "--appendonly", "yes", "--enable-debug-command", "yes"];
+    let server = Server::start_on(&disk, &folder, &[&flags[..], &grows].concat());
+    let value = "v".repeat(1000);
+    let grow = |writes: usize| {
+        let mut connection = server.connect(Protocol::Resp2);
+        for _ in 0..writes {
+            assert_eq!(show(connection.exchange(&["SET", "k", &value]).unwrap()), "OK");
+        }
+    };
+    let number = |field: &str| server.info(field).parse::<u64>().unwrap();
+    assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+    grow(50);
+    assert_eq!(server.ask(&["WAITAOF", "1", "0", "0"]), "1 0");
+    assert_eq!(server.info("aof_rewrites"), "0", "it is shorter than the least");
+    grow(100);
+    server.says("The log has become long: a snapshot takes its place");
+    server.wait_for("aof_rewrites", "1");
+    assert!(number("aof_current_size") < 100 << 10, "it is short again");
+    assert_eq!(server.ask(&["DEBUG", "REWRITE-REST", "3600000"]), "OK");
+    disk.begin("no-room-for-snapshots");
+    grow(150);
+    server.says("No space left on device");
+    assert_eq!(server.info("aof_last_bgrewrite_status"), "err");
+    assert_eq!(server.info("aof_last_write_status"), "ok", "the log goes on");
+    let left = all_files(&folder.0.join("appendonlydir")).into_keys();
+    let left: Vec<PathBuf> = left.filter(|path| path.to_string_lossy().ends_with(".tmp")).collect();
+    assert_eq!(left.len(), 1, "but for the room of the next segment: {left:?}");
+    disk.end("no-room-for-snapshots");
+    // While it rests it is not tried: what is due every second is done several times.
+    let syncs = number("aof_syncs");
+    while number("aof_syncs") < syncs + 4 {
+        grow(1);
+    }
+    assert_eq!(
+        (server.info("aof_rewrites"), server.info("aof_rewrite_in_progress")),
+        ("1".into(), "0".into())
+    );
+    assert_eq!(server.ask(&["DEBUG", "REWRITE-REST", "1"]), "OK");
+    server.wait_for("aof_rewrites", "2");
+    assert_eq!(server.info("aof_last_bgrewrite_status"), "ok");
+    server.kill();
+    assert_eq!(Server::start(&folder, &flags).ask(&["GET", "k"]), value);
+}
+
+/// What rests on the disk is told from what was being written, also if nothing came behind it: one bit of the last
+/// write is found, though the server was killed.
+#[test]
+fn damage_of_the_last_write_is_found_when_the_log_had_a_rest() {
+    for setting in ["always", "everysec"] {
+        let folder = Folder::new();
+        let flags = ["--save", "", "--appendonly", "yes", "--appendfsync", setting];
+        let server = Server::start(&folder, &flags);
+        assert_eq!(server.ask(&["SET", "a", "1"]), "OK");
+        assert_eq!(server.ask(&["SET", "b", "the last one"]), "OK");
+        let file = folder.0.join("appendonlydir/appendonly.aof.1.log");
+        let place = |bytes: &[u8]| bytes.windows(12).position(|bytes| bytes == b"the last one");
+        // Behind the last write stands the block that says that it is on the disk.
+        let (at, mut bytes) = loop {
+            let bytes = std::fs::read(&file).unwrap();
+            if let Some(at) = place(&bytes)
+                && bytes[at + 13..].iter().any(|byte| *byte != 0)
+            {
+                break (at, bytes);
+            }
+            thread::yield_now();
+        };
+        assert_eq!(server.info("aof_unsynced_bytes"), "0", "{setting}");
+        server.kill();
+        bytes[at] ^= 1;
+        std::fs::write(&file, &bytes).unwrap();
+        let said = refused(&folder, &flags);
+        assert!(said.contains("appendonly.aof.1.log is damaged at byte"), "{said}");
+        bytes[at] ^= 1;
+        std::fs::write(&file, &bytes).unwrap();
+        assert_eq!(Server::start(&folder, &flags).ask(&["GET", "b"]), "the last one");
+    }
+}
+
+/// `appendfsync always` holds from its answer on: that comes when replies wait, and what was answered before is on the
+/// disk, however long the disk takes for what it is at.
+#[test]
+fn always_is_answered_when_it_holds() {
+    let (disk, folder) = (FailingDisk::new(), Folder::new());
+    let server = Server::start_on(&disk, &folder, &["--save", "", "--appendonly", "yes"]);
+    disk.begin("sync-waits");
+    assert_eq!(server.ask(&["SET", "k", "1"]), "OK");
+    while server.info("aof_delayed_fsync") == "0" {
+        thread::yield_now();
+    }
+    let mut client = UnixStream::connect(&server.socket).unwrap();
+    let asked = b"CONFIG SET appendfsync always\r\n";
+    client.write_all(asked).unwrap();
+    while !server.ask(&["CLIENT", "LIST"]).contains(&format!(" tot-net-in={} ", asked.len())) {
+        thread::yield_now();
+    }
+    client.set_nonblocking(true).unwrap();
+    let mut reply = [0; 5];
+    for _ in 0..100 {
+        assert_eq!(server.ask(&["GET", "k"]), "1");
+        let early = client.read(&mut reply).expect_err("it waits for the disk");
+        assert_eq!(early.kind(), std::io::ErrorKind::WouldBlock);
+    }
+    client.set_nonblocking(false).unwrap();
+    disk.end("sync-waits");
+    client.read_exact(&mut reply).unwrap();
+    assert_eq!(&reply, b"+OK\r\n");
+    assert_eq!(server.info("aof_unsynced_bytes"), "0", "what was answered before is on the disk");
+    for _ in 0..20 {
+        assert_eq!(server.ask(&["SET", "k", "2"]), "OK");
+        assert_eq!(server.info("aof_unsynced_bytes"), "0", "its reply came behind the sync");
+    }
+    for setting in ["no", "everysec", "always"] {
+        assert_eq!(server.ask(&["CONFIG", "SET", "appendfsync", setting]), "OK");
+    }
+    // Nobody waits for a log that is not there.
+    assert_eq!(server.ask(&["CONFIG", "SET", "appendonly", "no", "appendfsync", "everysec"]), "OK");
+    assert_eq!(server.ask(&["CONFIG", "SET", "appendfsync", "always"]), "OK");
+    assert_eq!(server.ask(&["SET", "k", "3"]), "OK");
+}
+
+/// Who was refused a folder since another server keeps its log there does not take it when that one stops.
+#[test]
+fn the_log_of_another_server_is_not_written_over() {
+    let (folder, elsewhere) = (Folder::new(), Folder::new());
+    let flags = ["--save", "", "--appendonly", "yes"];
+    let first = Server::start(&folder, &flags);
+    assert_eq!(first.ask(&["SET", "precious", "1"]), "OK");
+    let place = folder.0.to_str().unwrap();
+    let second = Server::start(&elsewhere, &["--save", "", "--dir", place]);
+    assert_eq!(second.ask(&["SET", "another", "1"]), "OK");
+    let said = second.ask(&["CONFIG", "SET", "appendonly", "yes"]);
+    assert!(said.contains("another server keeps its log in"), "{said}");
+    first.terminate();
+    first.ends();
+    second.says("which stays as it is; it is not tried again");
+    assert_eq!(second.ask(&["SET", "another", "2"]), "OK", "it has no log, as before");
+    assert_eq!(second.info("aof_last_write_status"), "err");
+    let first = Server::start(&folder, &flags);
+    assert_eq!(first.ask(&["GET", "precious"]), "1");
+    assert_eq!(first.ask(&["DBSIZE"]), "1");
+}
+
+/// Another log in the place of the one that is written, as a backup that somebody has put there under a running server:
+/// writes are refused, and it is not written over unless that is asked for.
+#[test]
+fn a_log_that_another_one_has_taken_the_place_of_is_noticed() {
+    let folder = Folder::new();
+    let options = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
+    let server = Server::start(&folder, &options);
+    assert_eq!(server.ask(&["SET", "before", "1"]), "OK");
+    let [place, backup, moved] = ["appendonlydir", "backup", "moved"].map(|name| folder.0.join(name));
+    std::fs::create_dir(&backup).unwrap();
+    for file in std::fs::read_dir(&place).unwrap().map(|file| file.unwrap().path()) {
+        std::fs::copy(&file, backup.join(file.file_name().unwrap())).unwrap();
+    }
+    std::fs::rename(&place, moved).unwrap();
+    std::fs::rename(&backup, &place).unwrap();
+    let refused =
+        "MISCONF the log cannot be written, and no other one can be begun (there is another log in ";
+    while !server.ask(&["SET", "behind", "1"]).starts_with(refused) {
+        thread::yield_now();
+    }
+    assert_eq!(server.ask(&["GET", "before"]), "1", "reads go on");
+    // It is whole, and nobody has it: another server may begin with it.
+    let elsewhere = Folder::new();
+    let flags = [&options[..], &["--dir", folder.0.to_str().unwrap()]].concat();
+    let other = Server::start(&elsewhere, &flags);
+    assert_eq!(other.ask(&["GET", "before"]), "1");
+    other.stop(&["SHUTDOWN"]);
+    for wanted in ["no", "yes"] {
+        assert_eq!(server.ask(&["CONFIG", "SET", "appendonly", wanted]), "OK");
+    }
+    assert_eq!(server.ask(&["SET", "asked for", "1"]), "OK");
+    server.kill();
+    assert_eq!(Server::start(&folder, &options).ask(&["EXISTS", "before", "asked for"]), "2");
 }
 
 /// The device fails: nothing that was acknowledged is lost, writes are refused, and go on behind a new log when the
@@ -378,7 +565,16 @@ fn half_a_script_is_never_kept() {
         let mut client = BufReader::new(UnixStream::connect(&server.socket).unwrap());
         let words = ["EVAL", script, "2", "{x}a", "{x}b"];
         client.get_mut().write_all(&resp(&words)).unwrap();
-        while !server.ask(&["PING"]).starts_with("BUSY") {}
+        client.get_mut().set_nonblocking(true).unwrap();
+        while !server.ask(&["PING"]).starts_with("BUSY") {
+            // Where this test has stalled for as long as it takes, it is asked for again.
+            if client.fill_buf().is_ok() {
+                let len = client.buffer().len();
+                client.consume(len);
+                client.get_mut().write_all(&resp(&words)).unwrap();
+            }
+        }
+        client.get_mut().set_nonblocking(false).unwrap();
         client
     };
     let line = |client: &mut BufReader<UnixStream>| {

@@ -92,6 +92,33 @@ fn a_server_that_stops_while_it_saves_keeps_all() {
     }
 }
 
+/// What held a part of the keys for longest is said, and is a small part of the whole: a large collection is saved by
+/// piece. By CPU time, so that it is the same on a machine that stalls.
+#[test]
+fn the_longest_step_of_a_snapshot_is_short() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--save", "", "--enable-debug-command", "yes"]);
+    assert_eq!(server.info("rdb_longest_step_cpu_us"), "0");
+    server.ask(&["DEBUG", "POPULATE", "100000", "key", "100"]);
+    for piece in 0..20 {
+        let members: Vec<String> = (0..10_000).map(|at| format!("member:{piece}:{at}")).collect();
+        let words: Vec<&str> =
+            ["SADD", "set"].into_iter().chain(members.iter().map(String::as_str)).collect();
+        assert_eq!(server.ask(&words), "10000");
+    }
+    let cpu_us = || {
+        let text = server.ask(&["INFO", "cpu"]);
+        let value =
+            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().parse::<f64>();
+        ((value("used_cpu_user:").unwrap() + value("used_cpu_sys:").unwrap()) * 1e6) as u64
+    };
+    let before_us = cpu_us();
+    assert_eq!(server.ask(&["SAVE"]), "OK");
+    let spent_us = cpu_us() - before_us;
+    let longest_us: u64 = server.info("rdb_longest_step_cpu_us").parse().unwrap();
+    assert!(longest_us > 0 && longest_us * 10 < spent_us, "{longest_us} of {spent_us} µs");
+}
+
 /// Where snapshots are wanted and the last one failed, writes are refused, as Valkey does it; a server that has them
 /// nowhere else does not stop without one.
 #[test]

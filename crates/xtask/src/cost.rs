@@ -64,6 +64,8 @@ pub enum Cost {
         /// Where.
         at: u8,
     },
+    /// All who get a message.
+    Receivers {},
     /// All keys of the database.
     Walk {},
     /// As many of them as COUNT says.
@@ -93,6 +95,7 @@ impl Cost {
             Self::Names { at } => ("Names", format!("({at})")),
             Self::Trim {} => ("Trim", String::new()),
             Self::Payload { at } => ("Payload", format!("({at})")),
+            Self::Receivers {} => ("Receivers", String::new()),
             Self::Walk {} => ("Walk", String::new()),
             Self::WalkSome { otherwise } => ("WalkSome", format!("({otherwise})")),
         };

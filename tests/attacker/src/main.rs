@@ -185,7 +185,9 @@ fn run(options: &Options, mut rng: Rng) -> Result<Vec<String>> {
     siege.last(time - time / WARMING, &mut server, &crowd, |_| {})?;
     let attacked = latencies(&crowd);
     let mut findings = std::mem::take(&mut *lock(&siege.findings));
+    let mut slow = String::new();
     if server.ended()?.is_none() {
+        slow = state::slow_commands(&mut admin)?;
         let after = State::settled(&mut admin, &server, Some(&before).filter(|_| !options.sanitized))?;
         println!("after:  {after}");
         if !options.sanitized && !after.is_as(&before) {
@@ -197,7 +199,8 @@ fn run(options: &Options, mut rng: Rng) -> Result<Vec<String>> {
     report(&siege.chosen, &lock(&siege.tallies), &crowd, &alone, &attacked);
     let held_up = crowd.seen.iter().filter(|seen| !options.sanitized && seen.longest() > WAIT_MAX);
     findings.extend(held_up.map(|seen| {
-        format!("{}: a client has waited for {:.1?}, and may for {WAIT_MAX:?}", seen.wire, seen.longest())
+        let (wire, longest) = (&seen.wire, seen.longest());
+        format!("{wire}: a client has waited for {longest:.1?}, and may for {WAIT_MAX:?}; slow were: {slow}")
     }));
     let _step = watch::step("the server ends".into());
     let status = server.stop()?;

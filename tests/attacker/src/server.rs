@@ -21,6 +21,8 @@ pub(crate) const HTTP_BODY_BYTES_MAX: usize = 1 << 20;
 const SCRIPT_MEMORY_BYTES_MAX: usize = 32 << 20;
 /// Milliseconds of a script after which others are told, and it can be killed.
 const BUSY_MS: u64 = 20;
+/// Commands that take as long are told of where a client has waited for too long.
+const SLOW_US: u64 = 1_000_000;
 /// What a client may leave unread.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 /// How long it may take to start or to stop, which only a hang reaches.
@@ -228,7 +230,9 @@ fn command(flags: &Flags, folder: &Path, port: u16, place: Place) -> Command {
         ("--loglevel", "warning"),
     ];
     match place {
-        Place::Alone | Place::Behind => command.arg("serve"),
+        Place::Alone | Place::Behind => {
+            command.args(["serve", "--slowlog-log-slower-than", &SLOW_US.to_string()])
+        }
         Place::Before(to) => {
             let to = format!("redis://:{}@127.0.0.1:{to}", PASSWORD.replace(' ', "%20"));
             command.args(["gateway", "--to", &to, "--leases", LEASES])

@@ -18,6 +18,9 @@ const SETTLE_MAX: Duration = Duration::from_secs(60);
 const ANSWER_MAX: Duration = Duration::from_secs(120);
 /// Memory must come back to within so many hundredths.
 const MEMORY_HUNDREDTHS: u64 = 110;
+/// Slow commands that are told of, and characters of each.
+const SLOW_MAX: &str = "10";
+const SLOW_SHOWN: usize = 200;
 /// Databases in which hostile clients can have keys, and keys of one SCAN.
 const DATABASES: u32 = 16;
 const SCAN_COUNT: &str = "1000";
@@ -135,6 +138,28 @@ pub(crate) fn administrator(server: &Server) -> Result<Connection> {
     let words = ["ACL", "SETUSER", hostile::USER.0, "on", &hostile];
     admin.command(&words.into_iter().chain(rules).collect::<Vec<_>>())?;
     Ok(admin)
+}
+
+/// What has held a thread of the server for long, as it tells it itself.
+pub(crate) fn slow_commands(admin: &mut Connection) -> Result<String> {
+    let Reply::Array(entries) = admin.command(&["SLOWLOG", "GET", SLOW_MAX])? else {
+        return Ok(String::new());
+    };
+    let text = |entry: &Reply| match entry {
+        Reply::Array(parts) => match &parts[..] {
+            [_, _, Reply::Int(us), Reply::Array(words), ..] => {
+                let words = words.iter().map(|word| match word {
+                    Reply::Bulk(bytes) => bytes.escape_ascii().to_string(),
+                    other => format!("{other:?}"),
+                });
+                let words: String = words.collect::<Vec<_>>().join(" ").chars().take(SLOW_SHOWN).collect();
+                format!("{} ms {words}", us / 1000)
+            }
+            _ => format!("{parts:?}"),
+        },
+        other => format!("{other:?}"),
+    };
+    Ok(entries.iter().map(text).collect::<Vec<_>>().join("; "))
 }
 
 /// Throws away what hostile clients have stored in any database, and their scripts, functions and programs.

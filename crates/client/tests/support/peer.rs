@@ -33,6 +33,22 @@ pub fn request(channel: u16, text: &str) -> Sent {
     Sent::Request(channel, text.to_string())
 }
 
+/// What SET answers.
+pub fn ok() -> Reply {
+    Reply::Simple(b"OK".to_vec())
+}
+
+/// Runs the client's side, then looks at how the peer fared.
+pub fn with(
+    limits: &'static [(&'static str, i64)],
+    script: impl FnOnce(&mut Peer) + Send + 'static,
+    client: impl FnOnce(Config),
+) {
+    let (config, thread) = respb(limits, script);
+    client(config);
+    thread.join().unwrap();
+}
+
 /// Runs the script for the first connection, after HELLO with these limits.
 pub fn respb(
     limits: &'static [(&'static str, i64)],

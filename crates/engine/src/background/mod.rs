@@ -14,7 +14,7 @@ use weft_store::{ExpiryCycle, Maintenance, Worker};
 use crate::context::Effects;
 use crate::engine::Engine;
 use crate::eviction::Eviction;
-use crate::trigger::Runner;
+use crate::logic::Runner;
 
 /// Keys that one step of expiry removes, and up to 239 more (`ExpiryCycle::step`): in a keyspace of 10 million keys,
 /// where nearly every one of them is a miss of all caches, a step was 1.3 ms with 512, and with 64 still 0.9 while the
@@ -89,7 +89,7 @@ impl Background {
             (expired, room)
         };
         ended(Part::Removed);
-        let fired = engine.triggers.outbox.waits(engine)
+        let fired = engine.triggers.outbox.waits(&engine.keyspace)
             && self.afterwards.get_or_insert_with(|| Runner::new(engine)).step(engine, worker);
         let locked = self.maintenance.step_under_lock(&worker.enter());
         ended(Part::Locked);

@@ -1,6 +1,8 @@
-//! Owns: what each command does. One folder for each family, one file for each group of the command table; each ends
-//! its head with a list that says under which locks its handlers run. A family uses those above it (`cargo xtask
-//! tidy`):
+//! Owns: what each command does and answers. Does not own: locks, what is asked before (`crate::executor`); the
+//! commands of scripts, programs and triggers (`crate::logic`).
+//!
+//! One folder for each family, one file for each group of the command table, with a list that says under which locks
+//! its handlers run. A family uses those above it (`cargo xtask tidy`):
 //!
 //! | family | commands |
 //! |---|---|
@@ -10,8 +12,6 @@
 //! | `lists`, `hashes`, `sets`, `sorted_sets`, `geo`, `streams` | of one type |
 //! | `clients` | of a client: HELLO, CLIENT, MULTI, SUBSCRIBE |
 //! | `server` | of the server: INFO, CONFIG, ACL, COMMAND, MEMORY, SLOWLOG, DEBUG |
-//!
-//! The commands of scripts, programs and triggers stand in `crate::logic`.
 //!
 //! # How a command is written
 //!
@@ -38,10 +38,7 @@
 //! it removes goes to `context.discard`; a key that it changed is told to `context.notify`, as Valkey names the event.
 //! Whoever waits for a key of a write command is served by the dispatcher.
 
-use std::sync::LazyLock;
-use weft_protocol::table::CommandId;
-
-use crate::handler::{Entry, Handler, Handlers};
+use crate::handler::Entry;
 
 pub(crate) mod clients;
 pub(crate) mod common;
@@ -68,9 +65,3 @@ pub(crate) const LISTS: &[&[&[Entry]]] = &[
     &[streams::LIST],
     strings::LISTS,
 ];
-
-/// The handler of one of these commands, without an engine.
-pub(crate) fn handler_of(id: CommandId) -> Option<Handler> {
-    static ALL: LazyLock<Handlers> = LazyLock::new(|| Handlers::of(LISTS.iter().copied().flatten()));
-    ALL.get(id)
-}

@@ -86,6 +86,8 @@ settings! {
     expire_effort: AtomicU32 = 1,
     /// DEBUG SET-ACTIVE-EXPIRE: whether keys expire without being looked at.
     active_expire: AtomicBool = true,
+    /// DEBUG REWRITE-REST: how long a log that has become long is left alone when its rewrite failed, milliseconds.
+    rewrite_rest_ms: AtomicU64 = 30_000,
     /// `rdb-version-check relaxed`: RESTORE takes what a newer server has written.
     any_rdb_version: AtomicBool = false,
     /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what is flagged `noscript` and `admin`, such as DEBUG.

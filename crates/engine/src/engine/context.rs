@@ -17,13 +17,14 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::forwards::Forwards;
 use crate::job::Door;
+use crate::program::ends::Ends;
 use crate::program::prepared::Prepared;
 use crate::pubsub::PendingMessage;
 use crate::push::Push;
 use crate::reply::Captured;
 use crate::script::space::Space;
 use crate::session::{Session, client_flag};
-use crate::waits::{Blocked, Ready};
+use crate::waits::{Blocked, Ready, Serving};
 use crate::{special, trigger};
 
 /// What a worker keeps from command to command: buffers and dice.
@@ -35,6 +36,10 @@ pub struct Local {
     pub garbage: Vec<Garbage>,
     /// Keys that others wait for, in the order of their writes.
     pub(crate) ready: VecDeque<Ready>,
+    /// Somebody comes back to go on with `serving`: where nobody does, all are served at once.
+    pub(crate) serves_in_steps: bool,
+    /// Who reads what was written, and is served by later steps.
+    pub(crate) serving: VecDeque<Serving>,
     /// Waits that are over, and how many of their places have been given back.
     pub(crate) leaving: VecDeque<(Arc<Blocked>, usize)>,
     /// What the store tells of changes.
@@ -59,7 +64,9 @@ pub struct Local {
     /// What TIME has answered to the operation that runs, which it answers again; 0 for nothing yet.
     pub(crate) time_us: u64,
     /// When the time of the operation that runs is over, and of all that it fires, where anything may be fired.
-    pub(crate) ends: Option<Instant>,
+    pub(crate) ends: Option<Ends>,
+    /// How long telling all will take who get the messages of what the operation has fired, in nanoseconds.
+    pub(crate) told_ns: u64,
     /// How long what requests have fired has taken, in nanoseconds, since somebody looked.
     pub(crate) fired_ns: u64,
     /// When the present command began, if it is timed.
@@ -84,6 +91,8 @@ impl Local {
         Self {
             rng: XorShift::new(seed),
             garbage: Vec::new(),
+            serves_in_steps: false,
+            serving: VecDeque::new(),
             leaving: VecDeque::new(),
             ready: VecDeque::new(),
             effects: Effects::default(),
@@ -98,6 +107,7 @@ impl Local {
             programs: Prepared::default(),
             time_us: 0,
             ends: None,
+            told_ns: 0,
             fired_ns: 0,
             began: None,
             door: None,

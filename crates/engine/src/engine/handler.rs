@@ -2,11 +2,15 @@
 
 use weft_protocol::table::{self, COMMANDS, CommandId};
 
+use crate::acl::User;
 use crate::args::Args;
 use crate::context::{Context, Local};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::forwards::{Way, Ways};
+use crate::keys::Needs;
+use crate::program::stored::Stored;
+use crate::program::value::Value;
 use crate::reply::ReplySink;
 
 /// Runs a command: writes exactly one value, or blocks the session and writes none, or gives an error and whatever was
@@ -42,15 +46,6 @@ pub enum Scope {
     Unwatch,
 }
 
-/// What an operation needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Needs {
-    /// Everything.
-    World,
-    /// These shards, in any order.
-    Shards(Vec<u32>),
-}
-
 /// How a command is run.
 #[derive(Clone, Copy)]
 pub struct Handler {
@@ -63,15 +58,35 @@ pub struct Handler {
 /// One line of a list of handlers: `GET`, or `CLIENT ID` for a subcommand.
 pub(crate) type Entry = (&'static str, Scope, HandlerFn);
 
+/// Of a user, a request, its database and how many there are.
+pub(crate) type LooksUp = fn(&User, &Args<'_>, (u8, usize)) -> Result<(), Error>;
+
+/// What running a command comes to besides its handler, which itself runs commands (`crate::logic`).
+#[derive(Clone, Copy)]
+pub(crate) struct Logic {
+    /// Runs a write command with the triggers that it fires: nothing of both stays if either fails.
+    pub(crate) fire: fn(&mut Context<'_, '_>, Handler, &Args<'_>, &mut ReplySink<'_>) -> Result<(), Error>,
+    /// What the triggers of a command need, in this database, beside its own keys; nothing if it fires none. Where
+    /// everything is open, which the last argument says, no shard is named.
+    pub(crate) fire_needs: fn(&Engine, &mut Local, (u8, &Args<'_>), bool) -> Option<Needs>,
+    /// Whether a user may have SORT look up what its options name, in a database of so many.
+    pub(crate) may_look_up: LooksUp,
+    /// Runs a stored program.
+    pub(crate) run_program: fn(&mut Context<'_, '_>, &Stored, Vec<Value>) -> Result<Value, Error>,
+}
+
 /// The handlers by [`CommandId`]; nothing where a command of the table is not served.
-pub(crate) struct Handlers(Box<[Option<Handler>]>);
+pub(crate) struct Handlers {
+    all: Box<[Option<Handler>]>,
+    pub(crate) logic: Logic,
+}
 
 impl Handlers {
     /// The handlers of these lists.
     ///
     /// # Panics
     /// When a list names a command that the table does not have, or one twice: a mistake that every test would show.
-    pub(crate) fn of<'l>(lists: impl IntoIterator<Item = &'l &'l [Entry]>) -> Self {
+    pub(crate) fn of<'l>(lists: impl IntoIterator<Item = &'l &'l [Entry]>, logic: Logic) -> Self {
         let mut all: Box<[Option<Handler>]> = vec![None; COMMANDS.len()].into();
         for &(name, scope, run) in lists.into_iter().copied().flatten() {
             let id = find(name);
@@ -79,11 +94,11 @@ impl Handlers {
             assert!(place.is_none(), "{name} has two handlers");
             *place = Some(Handler { run, scope });
         }
-        Self(all)
+        Self { all, logic }
     }
     /// The same for a server that has another one run what is not its own.
     pub(crate) fn forwarding(self, ways: Ways) -> Self {
-        let mut all = self.0;
+        let Self { mut all, logic } = self;
         for (place, id) in all.iter_mut().zip(0..) {
             let way = ways(CommandId(id));
             let local =
@@ -94,11 +109,11 @@ impl Handlers {
                 *place = Some(Handler { run, scope: Scope::Forward(way) });
             }
         }
-        Self(all)
+        Self { all, logic }
     }
     #[inline]
     pub(crate) fn get(&self, id: CommandId) -> Option<Handler> {
-        self.0[usize::from(id.0)]
+        self.all[usize::from(id.0)]
     }
 }
 

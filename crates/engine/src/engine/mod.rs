@@ -25,7 +25,7 @@ use crate::durable::Durable;
 use crate::error::{Error, full_name};
 use crate::feed::Feed;
 use crate::forwards::Ways;
-use crate::handler::{Handler, Handlers};
+use crate::handler::{Handler, Handlers, Logic};
 use crate::history::History;
 use crate::hot::Hot;
 use crate::latency::LatencyEvents;
@@ -33,6 +33,7 @@ use crate::mailbox::{Address, Kill, Mailbox, Mailboxes, Message};
 use crate::monitor::Monitors;
 use crate::observe::facts::Facts;
 use crate::plan::Plans;
+use crate::program::keys::Before;
 use crate::program::stored::Programs;
 use crate::pubsub::PubSub;
 use crate::reply::Wire;
@@ -328,6 +329,17 @@ impl Engine {
     #[inline]
     pub(crate) fn handler(&self, id: CommandId) -> Option<Handler> {
         self.handlers.get(id)
+    }
+    /// What running a command comes to besides its handler.
+    #[inline]
+    pub(crate) const fn logic(&self) -> &Logic {
+        &self.handlers.logic
+    }
+    /// What is looked at before a program runs.
+    #[inline]
+    pub(crate) fn before_programs(&self) -> Before<'_> {
+        let Self { keyspace, clock, settings, programs, .. } = self;
+        Before { keyspace, clock: &**clock, settings, programs }
     }
     /// The handler of the command that arguments are for.
     pub(crate) fn handler_of(&self, args: &Args<'_>) -> Result<Handler, Error> {

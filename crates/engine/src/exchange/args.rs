@@ -12,6 +12,7 @@ use weft_protocol::{Arg, number};
 use weft_store::{Key, Keyspace};
 
 use crate::error::{Error, ErrorCode};
+use crate::requests::is_container;
 
 /// What an argument takes more as RESP than in its own form, at most: the digits of a number or the letters of a
 /// keyword, and the lines around them.
@@ -487,6 +488,23 @@ pub(crate) fn command_id(args: &Args<'_>) -> CommandId {
     // `spec` points into the table, so its place there is its id.
     let offset = std::ptr::from_ref(args.spec).addr() - table::COMMANDS.as_ptr().addr();
     CommandId((offset / size_of::<CommandSpec>()) as u16)
+}
+
+/// A command of the table by its name and, of a container, its first argument. A container without one of its
+/// subcommands is itself.
+#[must_use]
+pub fn find(name: &[u8], first: Option<&[u8]>) -> Option<CommandId> {
+    let id = table::by_name(name)?;
+    if !is_container(id) {
+        return Some(id);
+    }
+    Some(first.and_then(|word| table::subcommand(id, word)).unwrap_or(id))
+}
+
+/// Whether a command may have so many arguments, the name included.
+pub(crate) fn check_arity(spec: &'static CommandSpec, len: usize) -> Result<(), Error> {
+    let wanted = usize::from(spec.arity.unsigned_abs());
+    if if spec.arity < 0 { len >= wanted } else { len == wanted } { Ok(()) } else { Err(Error::arity(spec)) }
 }
 
 #[cfg(test)]

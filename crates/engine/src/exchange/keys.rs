@@ -1,8 +1,29 @@
-//! Owns: where the keys of a command stand, by the table. Does not own: what is done with them.
+//! Owns: where the keys of a command stand, by the table, and whether it comes to others. Does not own: what is done
+//! with them.
 
 use weft_protocol::table::{KeyBegin, KeyFind, KeySpec, key_flag, policy};
 
 use crate::args::Args;
+
+/// What an operation needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Everything.
+    World,
+    /// These shards, in any order.
+    Shards(Vec<u32>),
+}
+
+/// Whether a command looks at all keys, or changes them: by what it is, or by what these arguments ask it for.
+pub(crate) fn looks_at_all(args: &Args<'_>) -> bool {
+    args.spec.policy & policy::LOOKS_AT_ALL != 0 || has_unnamed(args)
+}
+
+/// Whether SORT comes to keys that stand in no certain place: those of a pattern, or the one behind STORE.
+pub(crate) fn has_unnamed(args: &Args<'_>) -> bool {
+    args.spec.key_specs.iter().any(|spec| matches!(spec.find, KeyFind::Unknown))
+        && (2..args.len()).any(|at| args.is(at, "BY") || args.is(at, "GET") || args.is(at, "STORE"))
+}
 
 /// Slots of a cluster.
 const SLOTS: u16 = 16_384;

@@ -12,7 +12,7 @@ use weft_lua::shebang;
 use weft_protocol::table::{CommandId, CommandSpec, flag, policy};
 
 use super::{Core, Tier};
-use crate::args::Args;
+use crate::args::{Args, check_arity};
 use crate::config::Settings;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
@@ -26,6 +26,7 @@ use crate::script::{self, space::Space};
 use crate::session::{Session, client_flag};
 use crate::special;
 use crate::stats::bump;
+use crate::trigger::Ahead;
 
 /// What is to be done with a request.
 pub(super) enum Verdict {
@@ -239,12 +240,6 @@ fn needs_memory(engine: &Engine, handler: Handler, spec: &CommandSpec, session: 
             && session.transaction.as_ref().is_some_and(|transaction| transaction.any(needs))
 }
 
-/// The number of arguments, the name included.
-pub(crate) fn check_arity(spec: &'static CommandSpec, len: usize) -> Result<(), Error> {
-    let wanted = usize::from(spec.arity.unsigned_abs());
-    if if spec.arity < 0 { len >= wanted } else { len == wanted } { Ok(()) } else { Err(Error::arity(spec)) }
-}
-
 fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>, session: &Session) -> Result<Verdict, Error> {
     let spec = id.spec();
     if spec.flags & flag::NO_MULTI != 0 {
@@ -262,8 +257,13 @@ fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>, session: &Session)
     Ok(Verdict::Queue)
 }
 
-/// Keeps a command for EXEC.
-pub(super) fn queue(settings: &Settings, session: &mut Session, args: &Args<'_>, sink: &mut ReplySink<'_>) {
+/// Keeps a command for EXEC, with the text that it brings as that was read.
+pub(super) fn queue(
+    settings: &Settings,
+    session: &mut Session,
+    (args, ahead): (&Args<'_>, Option<Ahead>),
+    sink: &mut ReplySink<'_>,
+) {
     let Some(transaction) = &mut session.transaction else { return };
     if args.spec.policy & policy::SELECTS_DB != 0
         && let Some(db) = args.int(1).ok().and_then(|db| u8::try_from(db).ok())
@@ -277,15 +277,17 @@ pub(super) fn queue(settings: &Settings, session: &mut Session, args: &Args<'_>,
         (&settings.respb_connection_queue_bytes_max, "respb-connection-queue-bytes")
     };
     let of_connection = session.info.connection.queued_bytes.load(Relaxed);
-    if of_connection + owned.memory_bytes() as u64 > limit.load(Relaxed) as u64 {
+    let bytes = owned.memory_bytes() + ahead.as_ref().map_or(0, Ahead::bytes);
+    if of_connection + bytes as u64 > limit.load(Relaxed) as u64 {
         transaction.refused = true;
-        transaction.queued = Vec::new();
+        (transaction.queued, transaction.ahead) = Default::default();
         transaction.queued_bytes = 0;
         session.tell_queued(Some((0, 0)));
         let text = format!("the transactions of this connection have queued too much ({directive})");
         return sink.error(&Error::new(ErrorCode::Limit, text));
     }
-    transaction.queued_bytes += owned.memory_bytes();
+    transaction.queued_bytes += bytes;
+    transaction.ahead.extend(ahead.map(|ahead| (transaction.queued.len(), Box::new(ahead) as _)));
     transaction.queued.push(owned);
     let queued = (transaction.queued.len(), transaction.queued_bytes);
     session.tell_queued(Some(queued));

@@ -5,11 +5,10 @@
 
 use weft_store::{Digest, Guards, World};
 
-use super::{Core, check_arity};
-use crate::args::Args;
+use super::Core;
+use crate::args::{Args, check_arity, command_id};
 use crate::blocking;
 use crate::context::{Context, Hold};
-use crate::engine::command_id;
 use crate::error::Error;
 use crate::handler::Scope;
 use crate::inner::{self, Point};

@@ -1,9 +1,8 @@
 //! Owns: what the executor does for requests that another server runs: which may follow each other, EXEC. Does not own:
 //! their way there (`crate::forward`).
 
-use super::admission::check_arity;
 use super::{Core, Executor};
-use crate::args::Args;
+use crate::args::{Args, check_arity};
 use crate::error::{Error, ErrorCode};
 use crate::forward::{self, FORWARDED_MAX, Forwards, Way};
 use crate::handler::{Handler, Scope};
@@ -52,7 +51,7 @@ impl Core<'_> {
         if session.user.all || !self.engine.forwards() {
             return Ok(());
         }
-        forward::check_reach(&session.user, args, (db, self.engine.keyspace.database_count()))
+        forward::check_reach(self.engine, &session.user, args, db)
     }
 
     /// Has another server run the transaction, in which all keys that are watched are watched.

@@ -15,6 +15,7 @@ use crate::reply::ReplySink;
 use crate::runner;
 use crate::session::Session;
 use crate::transaction::{Transaction, Watched};
+use crate::trigger::Ahead;
 
 impl Core<'_> {
     pub(super) fn exec(
@@ -109,8 +110,14 @@ impl Core<'_> {
         }
         sink.array(transaction.queued.len());
         let outer = self.begin_inner();
-        for owned in &transaction.queued {
+        let mut ahead = std::mem::take(&mut transaction.ahead).into_iter().peekable();
+        for (at, owned) in transaction.queued.iter().enumerate() {
             let args = owned.args();
+            if let Some((_, read)) = ahead.next_if(|(of, _)| *of == at)
+                && let Ok(read) = read.downcast::<Ahead>()
+            {
+                read.hand_over((&mut self.local.programs, &mut self.local.triggers));
+            }
             let hold = match &mut hold {
                 Hold::Guards(guards) => Hold::Guards(guards),
                 Hold::World(world, guards) => Hold::World(world, guards),

@@ -6,9 +6,10 @@ use weft_store::{Batch, Guards, Keyspace};
 use crate::args::Args;
 use crate::context::Local;
 use crate::engine::{Engine, command_id};
-use crate::handler::{Handler, Needs, Scope};
+use crate::handler::{Handler, Scope};
+use crate::keys::Needs;
 use crate::session::Session;
-use crate::{keys, special, traits, trigger};
+use crate::{keys, special, traits};
 
 /// Locks the shards of a command's keys; nothing if an operation needs all.
 #[inline]
@@ -20,7 +21,7 @@ pub(super) fn guards<'b>(
 ) -> Option<Guards<'b>> {
     if engine.special.has(special::TRIGGERS)
         && args.spec.flags & flag::WRITE != 0
-        && let Some(needs) = trigger::needs(engine, local, (db, args), batch.is_alone())
+        && let Some(needs) = (engine.logic().fire_needs)(engine, local, (db, args), batch.is_alone())
     {
         let keyspace = &engine.keyspace;
         let own = |shards: &mut Vec<u32>| {

@@ -7,6 +7,7 @@
 
 mod admission;
 mod attempt;
+pub(crate) mod direct;
 mod elsewhere;
 mod exec;
 mod fast;
@@ -16,10 +17,10 @@ mod neighbours;
 mod prefetch;
 mod stack;
 mod turns;
+mod waits;
 
 pub use crate::job::{Door, Input, Job, Outcome};
 use admission::Verdict;
-pub(crate) use admission::check_arity;
 pub use attempt::Attempt;
 use prefetch::prefetch;
 use std::sync::atomic::Ordering::Relaxed;
@@ -243,38 +244,6 @@ impl<'e> Executor<'e> {
         !paused
     }
 
-    /// Ends the session's blocked request and writes its answer. `false`: somebody has served it meanwhile, and the
-    /// reply is on its way.
-    pub fn end_wait(&mut self, session: &mut Session, output: &mut Output, end: End) -> bool {
-        // Its key may be locked for as long as a script runs.
-        if self.core.engine.is_busy() {
-            return false;
-        }
-        let batch = self.worker.enter();
-        let ended = blocking::end_own((self.core.engine, &mut self.core.local), &batch, session, output, end);
-        session.look();
-        ended
-    }
-    /// The reply of the session's blocked request, written by somebody else, has come.
-    pub fn served(&mut self, session: &mut Session) {
-        let batch = self.worker.enter();
-        blocking::served(self.core.engine, &mut self.core.local, &batch, session);
-        session.look();
-    }
-
-    /// Gives back so many of the places in queues that waits with many keys have left.
-    pub fn leave_places(&mut self, count: usize) {
-        if self.has_places_to_leave() {
-            let batch = self.worker.enter();
-            blocking::leave_some(self.core.engine, &mut self.core.local, &batch, count);
-        }
-    }
-    /// Whether there are some, and they can be had: keys may be locked for as long as a script runs.
-    #[must_use]
-    pub fn has_places_to_leave(&self) -> bool {
-        !self.core.local.leaving.is_empty() && !self.core.engine.is_busy()
-    }
-
     /// A client is gone: everything that it holds is given back.
     pub fn disconnect(&mut self, session: Session) {
         let Some(mut session) = self.end_later(session) else { return };
@@ -371,10 +340,7 @@ impl Core<'_> {
         let mut turn = false;
         let until_ms = if lent.session.must_queue() && !self.joins(request.what, &args, lent.session) {
             0
-        } else if matches!(tier, Tier::Batch(_))
-            && self.waits_for_turn(request.what, &args)
-            && !lent.session.in_multi()
-        {
+        } else if matches!(tier, Tier::Batch(_)) && self.waits_for_turn((request.what, &args), lent.session) {
             turn = true;
             0
         } else {
@@ -488,7 +454,8 @@ impl Core<'_> {
         let (id, handler) = match admitted {
             Ok(Verdict::Run(id, handler)) => (id, handler),
             Ok(Verdict::Queue) => {
-                admission::queue(&self.engine.settings, session, args, sink);
+                let ahead = self.read_ahead(args);
+                admission::queue(&self.engine.settings, session, (args, ahead), sink);
                 return Ran::Done;
             }
             Ok(Verdict::Pause(until_ms)) => return Ran::Paused(until_ms),
@@ -538,8 +505,8 @@ impl Core<'_> {
         let errors =
             if matches!(handler.scope, Scope::Exec) && !failed { begun.errors() } else { sink.errors() };
         self.end_command((id, args), session, &begun, (errors, sink.len()));
-        if matches!(handler.scope, Scope::Brief(_)) {
-            // What a program fires is of its time.
+        if matches!(handler.scope, Scope::Brief(_) | Scope::Exec) {
+            // What a program or a transaction fires is of its time.
             self.local.fired_ns = 0;
             self.take_of_turn(self.charged_ns.saturating_sub(charged_ns));
         }

@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_protocol::table::CommandId;
 use weft_store::{Ahead, Batch};
 
-use super::{Core, Host, Lent, locks};
-use crate::acl::{LogPlace, User};
+use super::{Core, Host, Lent, direct, locks};
+use crate::acl::User;
 use crate::args::{Args, Texts};
 use crate::blocking;
 use crate::context::{Context, Hold};
@@ -19,14 +19,12 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
 use crate::eviction::Eviction;
 use crate::handler::Handler;
-use crate::inner::Inner;
 use crate::plan::Plan;
 use crate::reply::{OutputPlace, ReplySink};
 use crate::requests::{Fast, Request, Requests, What};
 use crate::session::{Session, Then};
 use crate::stats::bump;
-use crate::trigger::Direct;
-use crate::{runner, special, trigger};
+use crate::{runner, special};
 
 /// More than a request of one key and one value takes as RESP, where it is measured, than it has in any frame.
 const FRAMING_BYTES_MAX: usize = 64;
@@ -126,7 +124,7 @@ impl<'e> Core<'e> {
         let end = lent.output.len().saturating_add(lent.shared_bytes);
         let Some(terms) = self.terms(lent.session, (lent.bytes.len(), end)) else { return 0 };
         if terms.triggered {
-            self.local.triggers.index(self.engine);
+            self.local.triggers.index(&self.engine.triggers);
         }
         let begun = lent.output.end();
         let (mut at, mut tally, mut outgrown) = (from, Tally::default(), None);
@@ -264,9 +262,7 @@ impl<'e> Core<'e> {
         let Some(mut guards) = batch.guards_alone() else { return false };
         let hold = Hold::Guards(&mut guards);
         let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
-        let Some(direct) = Direct::take(&mut context, key) else { return false };
-        let has_run = direct.run(&mut context);
-        direct.put_back(&mut context);
+        let has_run = direct::fire(&mut context, key);
         drop(guards);
         if !has_run {
             return false;
@@ -317,7 +313,7 @@ impl<'e> Core<'e> {
         let is_plain = !(terms.restricted || terms.limited || terms.triggered);
         let texts = Texts::default();
         let args = requests.args(&requests.list()[at], lent.bytes, &texts);
-        if !is_plain || !self.local.programs.begins_quick(self.engine, &args) {
+        if !is_plain || !self.local.programs.begins_quick(&self.engine.programs, &args) {
             return 0;
         }
         let ran = if terms.fast && batch.guards_alone().is_some() {
@@ -357,17 +353,18 @@ impl<'e> Core<'e> {
             let Some(mut guards) = batch.guards_alone() else { break };
             self.local.effects.begin_command(args.spec);
             // Its handler does this, and asks for what has been answered here.
-            let outcome =
-                self.local.programs.params(self.engine, &stored.program, &args).and_then(|params| {
+            let outcome = self.local.programs.params(&self.engine.settings, &stored.program, &args).and_then(
+                |params| {
                     let hold = Hold::Guards(&mut guards);
                     let mut context =
                         Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
-                    let outcome = stored.run_inside(&mut Inner::new(&mut context, LogPlace::Script), params);
+                    let outcome = (self.engine.logic().run_program)(&mut context, &stored, params);
                     let everything = matches!(&outcome, Err(error) if error.code == ErrorCode::NeedsWorld);
                     runs += u64::from(!everything);
                     failures += u64::from(outcome.is_err() && !everything);
                     outcome
-                });
+                },
+            );
             self.local.effects.end_group();
             if !self.local.ready.is_empty() {
                 blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
@@ -404,7 +401,7 @@ impl<'e> Core<'e> {
         args: &Args<'_>,
         lent: &mut Lent<'_>,
     ) -> bool {
-        self.needs_world = !self.guarded(batch, planned, args, lent, trigger::run);
+        self.needs_world = !self.guarded(batch, planned, args, lent, self.engine.logic().fire);
         !self.needs_world
     }
 

@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use weft_lua::fiber::Fiber;
 
-use super::{Core, Host, Ran, Tier, check_arity};
-use crate::args::{Args, Texts};
+use super::{Core, Host, Ran, Tier};
+use crate::args::{Args, Texts, check_arity};
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Scope};
 use crate::job::{Done, Door, Input, Job, Outcome};

@@ -2,13 +2,18 @@
 //! for one of them and not for all. Does not own: those that wait (whoever drives the executor holds them, and gives
 //! them their turn).
 
-use weft_protocol::table::flag;
+use std::time::Instant;
+
+use weft_protocol::table::{CommandId, flag};
 
 use super::{Core, Executor, Postponed};
 use crate::args::Args;
+use crate::engine::command_id;
 use crate::handler::{Handler, Scope};
 use crate::requests::What;
-use crate::{special, trigger};
+use crate::session::Session;
+use crate::trigger::Ahead;
+use crate::{runner, special};
 
 /// What the programs of one turn, and what writes fire, may take before those behind them wait for the next, in
 /// nanoseconds: others are looked at in between.
@@ -26,10 +31,10 @@ impl Executor<'_> {
     pub fn is_turn_over(&self) -> bool {
         self.core.is_turn_over()
     }
-    /// Whether a request is a program that may take long, or may fire one, and the present turn is over.
+    /// Whether a request of a client is a program that may take long, or may fire one, and the present turn is over.
     #[must_use]
-    pub fn waits_for_turn(&mut self, postponed: &Postponed) -> bool {
-        self.core.waits_for_turn(postponed.what, &postponed.args.args())
+    pub fn waits_for_turn(&mut self, postponed: &Postponed, session: &Session) -> bool {
+        self.core.waits_for_turn((postponed.what, &postponed.args.args()), session)
     }
 }
 
@@ -38,22 +43,44 @@ impl Core<'_> {
     pub(super) fn is_turn_over(&self) -> bool {
         self.turn_ns.is_some_and(|taken_ns| taken_ns >= TURN_NS)
     }
-    /// Whether a request is a program that may take long, or a write that may fire triggers, and the present turn is
-    /// over. What is quick runs among its neighbours, and is not asked about.
+    /// Whether a request is a program that may take long, a write that may fire triggers, or a transaction with such,
+    /// and the present turn is over. What is quick runs among its neighbours, and is not asked about.
     #[inline]
-    pub(super) fn waits_for_turn(&mut self, what: What, args: &Args<'_>) -> bool {
-        self.is_turn_over() && self.may_take_long_turn(what, args)
+    pub(super) fn waits_for_turn(&mut self, request: (What, &Args<'_>), session: &Session) -> bool {
+        self.is_turn_over() && self.may_take_long_turn(request, session)
     }
     #[cold]
-    fn may_take_long_turn(&mut self, what: What, args: &Args<'_>) -> bool {
+    fn may_take_long_turn(&mut self, (what, args): (What, &Args<'_>), session: &Session) -> bool {
         let What::Command(id) = what else { return false };
-        let is_program = |handler: Handler| matches!(handler.scope, Scope::Brief(_));
+        let handler = self.engine.handler(id);
+        match (handler.map(|handler| handler.scope), &session.transaction) {
+            (Some(Scope::Exec), Some(transaction)) => transaction
+                .queued
+                .iter()
+                .any(|owned| self.is_for_turn(command_id(&owned.args()), &owned.args())),
+            // It is queued, and read if there is something to read.
+            _ if session.in_multi() => Ahead::is_of(args),
+            _ => self.is_for_turn(id, args),
+        }
+    }
+    /// Whether a command is a program, or may fire one.
+    fn is_for_turn(&mut self, id: CommandId, args: &Args<'_>) -> bool {
         if self.engine.handler(id).is_some_and(is_program) {
             return true;
         }
         self.engine.special.has(special::TRIGGERS)
             && args.spec.flags & flag::WRITE != 0
-            && trigger::stands_at(self.engine, &mut self.local, args)
+            && runner::may_fire_at(self.engine, &mut self.local, args)
+    }
+    /// A command is queued: what it brings as a text is read now, and not when everything is locked.
+    pub(super) fn read_ahead(&mut self, args: &Args<'_>) -> Option<Ahead> {
+        if self.engine.forwards() || !Ahead::is_of(args) {
+            return None;
+        }
+        let began = Instant::now();
+        let ahead = Ahead::read(&self.engine.programs, args);
+        self.take_of_turn(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        ahead
     }
     /// What requests have fired has taken so long.
     #[inline]
@@ -69,4 +96,9 @@ impl Core<'_> {
             *taken_ns += if took_ns < LONG_NS { 0 } else { took_ns };
         }
     }
+}
+
+/// Whether a command is PROGRAM's or TRIGGER's that may take long.
+fn is_program(handler: Handler) -> bool {
+    matches!(handler.scope, Scope::Brief(_))
 }

@@ -1,6 +1,6 @@
 //! Owns: the sections Persistence, Stats, Replication and Cluster.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use weft_store::Counter;
 
 use super::Report;
@@ -12,7 +12,8 @@ use crate::special;
 
 pub(super) fn persistence(engine: &Engine, report: &mut Report, now_ms: u64) {
     let (saves, log, loading) = (&engine.durable.saves, &engine.durable.log, &engine.durable.loading);
-    let is_on = |flag: &std::sync::atomic::AtomicBool| u8::from(flag.load(Relaxed));
+    // Who reads that something is over finds how it went.
+    let is_on = |flag: &std::sync::atomic::AtomicBool| u8::from(flag.load(Acquire));
     let status = |failed: &std::sync::atomic::AtomicBool| if failed.load(Relaxed) { "err" } else { "ok" };
     let is_loading = engine.special.has(special::LOADING);
     report.section("Persistence");

@@ -1,4 +1,14 @@
-//! Owns: PROGRAM. Does not own: programs (`crate::program`).
+//! Owns: PROGRAM; running programs, all or nothing, and reading those of the catalogue. Does not own: programs
+//! (`crate::program`), locks, taking back (`crate::inner`).
+//!
+//! | module | owns |
+//! |---|---|
+//! | `run`, `short` | running a program's steps; GET, SET and INCR in their shorter form |
+//! | `cost` | what a command costs of what a program may do |
+
+pub(super) mod cost;
+mod run;
+mod short;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,17 +17,20 @@ use weft_store::{Section, wants};
 
 use super::named::{self, listed, next_version};
 use crate::acl::{LogPlace, User};
-use crate::args::{Args, Composed};
+use crate::args::{Args, Composed, find};
+use crate::catalogue::DELETED;
 use crate::context::Context;
+use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
-use crate::handler::{Entry, Needs, Scope};
-use crate::inner::{self, Inner};
+use crate::handler::{Entry, Scope};
+use crate::inner::Inner;
+use crate::keys::Needs;
+use crate::program::Program;
 use crate::program::budget::Limits;
 use crate::program::keys::Keys;
 use crate::program::prepared::{By, Which, unknown};
 use crate::program::stored::{PROGRAMS_MAX, Stored};
 use crate::program::value::Value;
-use crate::program::{Problem, Program};
 use crate::reply::ReplySink;
 use crate::trigger::definition::Trigger;
 
@@ -28,17 +41,23 @@ pub(super) const LIST: &[Entry] = &[
     ("PROGRAM LIST", Scope::None, list),
     (
         "PROGRAM RUN",
-        Scope::Brief(|engine, local, args, open| local.programs.needs(engine, By::Name, args, open)),
+        Scope::Brief(|engine, local, args, open| {
+            local.programs.needs(engine.before_programs(), By::Name, args, open)
+        }),
         run,
     ),
     (
         "PROGRAM EVAL",
-        Scope::Brief(|engine, local, args, open| local.programs.needs(engine, By::Text, args, open)),
+        Scope::Brief(|engine, local, args, open| {
+            local.programs.needs(engine.before_programs(), By::Text, args, open)
+        }),
         eval,
     ),
     (
         "PROGRAM DRYRUN",
-        Scope::Brief(|engine, local, args, open| local.programs.needs(engine, By::Either, args, open)),
+        Scope::Brief(|engine, local, args, open| {
+            local.programs.needs(engine.before_programs(), By::Either, args, open)
+        }),
         dry_run,
     ),
     ("PROGRAM EXPLAIN", Scope::Brief(|_, _, _, _| Needs::Shards(Vec::new())), explain),
@@ -48,12 +67,6 @@ pub(super) const LIST: &[Entry] = &[
 
 /// Percentiles that STATS tells.
 const PERCENTILES: [(&str, f64); 3] = [("p50-us", 50.0), ("p99-us", 99.0), ("p999-us", 99.9)];
-
-impl From<Problem> for Error {
-    fn from(problem: Problem) -> Self {
-        Self::err(format!("program {problem}"))
-    }
-}
 
 fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let (name, text) = (args.bytes(2), args.bytes(3));
@@ -89,7 +102,7 @@ fn may_change(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), Error> {
 
 /// Whether the user may run a command.
 fn may(inner: &Inner<'_, '_, '_>, words: &[&[u8]]) -> Result<(), Error> {
-    let id = inner::find(words[0], Some(words[1])).ok_or(ErrorCode::Generic)?;
+    let id = find(words[0], Some(words[1])).ok_or(ErrorCode::Generic)?;
     let mut args = Composed::default();
     words.iter().for_each(|word| args.push(word));
     inner.check_rights(&args.args(id.spec())).map_err(Error::from)
@@ -154,7 +167,7 @@ fn answer_params(program: &Program, sink: &mut ReplySink<'_>) {
 }
 
 fn run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let (which, params) = context.local.programs.take(context.engine, By::Name, args)?;
+    let (which, params) = context.local.programs.take(context.engine.before_programs(), By::Name, args)?;
     let Which::Stored(stored) = which else { return Err(unknown(args.bytes(2))) };
     let began = context.local.began;
     let outcome = stored.run_inside(&mut Inner::new(context, LogPlace::Script), params);
@@ -166,14 +179,15 @@ fn run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 }
 
 fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let (which, params) = context.local.programs.take(context.engine, By::Text, args)?;
+    let (which, params) = context.local.programs.take(context.engine.before_programs(), By::Text, args)?;
     let outcome = which.program().run_in(&mut Inner::new(context, LogPlace::Script), params);
+    context.local.programs.free_text_later(which);
     outcome?.answer(sink);
     Ok(())
 }
 
 fn dry_run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
-    let (which, params) = context.local.programs.take(context.engine, By::Either, args)?;
+    let (which, params) = context.local.programs.take(context.engine.before_programs(), By::Either, args)?;
     let begin = |sink: &mut ReplySink<'_>| sink.map(2);
     // Whoever it runs for, it is shown to who asks.
     let asks = Arc::clone(&context.session.user);
@@ -246,7 +260,10 @@ fn explain(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         Keys::World(at, why) => ("everything", format!("{at}: {why}")),
     };
     let keys = if args.len() > 3 || program.params.is_empty() {
-        program.named_keys(context.engine, program.params(&context.engine.settings, args.rest(3))?)?
+        program.named_keys(
+            context.engine.before_programs(),
+            program.params(&context.engine.settings, args.rest(3))?,
+        )?
     } else {
         Vec::new()
     };
@@ -298,4 +315,26 @@ fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         }
     }
     Ok(())
+}
+
+impl Engine {
+    /// Reads the programs of the catalogue: when it came from a log or a snapshot. Says which could not be read, and
+    /// why; they stay where they are.
+    pub(crate) fn load_programs(&self) -> Vec<String> {
+        let (mut problems, mut all) = (Vec::new(), Vec::new());
+        for (name, entry) in self
+            .keyspace
+            .catalogue()
+            .entries(Section::Programs)
+            .into_iter()
+            .filter(|(name, _)| **name != *DELETED)
+        {
+            match Stored::of_entry(&entry) {
+                Ok(stored) => all.push((name, Some(stored))),
+                Err(why) => problems.push(format!("program '{}': {why}", String::from_utf8_lossy(&name))),
+            }
+        }
+        self.programs.put(all);
+        problems
+    }
 }

@@ -1,4 +1,13 @@
-//! Owns: TRIGGER. Does not own: triggers (`crate::trigger`).
+//! Owns: TRIGGER; what triggers do when they fire, and reading those of the catalogue. Does not own: triggers
+//! (`crate::trigger`), when changes are looked at (`crate::runner`).
+//!
+//! | module | owns |
+//! |---|---|
+//! | `fire` | a command with the triggers that it fires, in one group |
+//! | `outbox` | what is done afterwards: attempts, back-off, dead letters |
+
+mod fire;
+mod outbox;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,25 +17,46 @@ use weft_store::Section;
 use super::named::{self, listed, next_version};
 use super::program;
 use crate::args::Args;
-use crate::context::Context;
+use crate::catalogue::DELETED;
+use crate::context::{Context, Local};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
-use crate::handler::{Entry, Needs, Scope};
+use crate::handler::{Entry, Scope};
+use crate::keys::Needs;
 use crate::program::keys::Keys;
 use crate::program::params::made_up_event;
 use crate::program::text::shown;
 use crate::program::value::{Members, Value};
 use crate::reply::ReplySink;
+use crate::special;
 use crate::trigger::TRIGGERS_MAX;
-use crate::trigger::definition::{Action, Trigger};
+use crate::trigger::definition::{Action, Read, Trigger};
+
+pub(crate) use fire::{needs, run};
+pub(crate) use outbox::Runner;
 
 pub(super) const LIST: &[Entry] = &[
-    ("TRIGGER SET", Scope::World, set),
+    (
+        "TRIGGER SET",
+        Scope::Brief(|_, local, args, _| {
+            local.triggers.has_read(Read::of(args.bytes(2), args.bytes(3)));
+            Needs::World
+        }),
+        set,
+    ),
     ("TRIGGER GET", Scope::None, get),
     ("TRIGGER DEL", Scope::World, del),
     ("TRIGGER LIST", Scope::None, list),
-    ("TRIGGER ENABLE", Scope::World, |context, args, sink| switch(context, args, sink, true)),
-    ("TRIGGER DISABLE", Scope::World, |context, args, sink| switch(context, args, sink, false)),
+    (
+        "TRIGGER ENABLE",
+        Scope::Brief(|engine, local, args, _| switch_needs(engine, local, args)),
+        |context, args, sink| switch(context, args, sink, true),
+    ),
+    (
+        "TRIGGER DISABLE",
+        Scope::Brief(|engine, local, args, _| switch_needs(engine, local, args)),
+        |context, args, sink| switch(context, args, sink, false),
+    ),
     ("TRIGGER STATS", Scope::None, stats),
     ("TRIGGER TEST", Scope::Brief(|engine, _, args, open| test_needs(engine, args, open)), test),
     ("TRIGGER HELP", Scope::None, crate::commands::common::help::help),
@@ -54,7 +84,10 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     )?;
     let enabled = present.is_none_or(|trigger| trigger.enabled);
     let owner = context.session.user.name.clone();
-    let trigger = Trigger::parse(name, text, (version, enabled, &owner))
+    let trigger = context
+        .local
+        .triggers
+        .take_read((name, text), (version, enabled, &owner))
         .map_err(|problem| Error::err(format!("trigger {problem}")))?;
     // One that is stored later is not known yet.
     if let Some(stored) = trigger.program(&context.engine.programs) {
@@ -74,6 +107,14 @@ fn known(context: &Context<'_, '_>, name: &[u8]) -> Result<Arc<Trigger>, Error> 
         .ok_or_else(|| Error::new(ErrorCode::NoTrigger, format!("no trigger '{}' is stored", shown(name))))
 }
 
+/// Everything; the trigger is read before that is locked.
+fn switch_needs(engine: &Engine, local: &mut Local, args: &Args<'_>) -> Needs {
+    if let Some(present) = engine.triggers.get(args.bytes(2)) {
+        local.triggers.has_read(Read::of(&present.name, &present.text));
+    }
+    Needs::World
+}
+
 fn switch(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
@@ -82,8 +123,8 @@ fn switch(
 ) -> Result<(), Error> {
     let present = known(context, args.bytes(2))?;
     let of = (present.version + 1, enabled, &*present.owner);
-    let mut trigger = Trigger::parse(&present.name, &present.text, of)
-        .map_err(|problem| Error::err(format!("trigger {problem}")))?;
+    let read = context.local.triggers.take_read((&present.name, &present.text), of);
+    let mut trigger = read.map_err(|problem| Error::err(format!("trigger {problem}")))?;
     trigger.figures = Arc::clone(&present.figures);
     store(context, trigger, sink)
 }
@@ -139,7 +180,7 @@ fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let outbox = &engine.triggers.outbox;
     sink.map(3);
     sink.bulk(b"waiting");
-    sink.count(outbox.len(engine));
+    sink.count(outbox.len(&engine.keyspace));
     sink.bulk(b"lost");
     sink.int(outbox.lost.load(Relaxed) as i64);
     sink.bulk(b"triggers");
@@ -192,7 +233,7 @@ fn test_needs(engine: &Engine, args: &Args<'_>, open: bool) -> Needs {
         }
         let event = made_up_event(&engine.settings, args.bytes(3)).ok()?;
         let params = program.event_params(|| whole_event(event)).ok()?;
-        Some(program.needs(engine, params).0)
+        Some(program.needs(engine.before_programs(), params).0)
     });
     needs.unwrap_or_else(|| Needs::Shards(Vec::new()))
 }
@@ -231,4 +272,35 @@ fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     sink.bulk(name.as_bytes());
     sink.bulk(&to);
     Ok(())
+}
+
+impl Engine {
+    /// Puts triggers in the place of what has their names, or takes that away.
+    pub(crate) fn put_triggers(&self, triggers: impl IntoIterator<Item = (Box<[u8]>, Option<Trigger>)>) {
+        let (any, by_itself) = self.triggers.put(triggers);
+        self.special.set(special::TRIGGERS, any);
+        self.special.set(special::TRIGGERS_BY_ITSELF, by_itself);
+    }
+
+    /// Reads the triggers of the catalogue: when it came from a log or a snapshot. Says which could not be read, and
+    /// why.
+    pub(crate) fn load_triggers(&self) -> Vec<String> {
+        let (mut problems, mut all) = (Vec::new(), Vec::new());
+        for (name, entry) in self
+            .keyspace
+            .catalogue()
+            .entries(Section::Triggers)
+            .into_iter()
+            .filter(|(name, _)| **name != *DELETED)
+        {
+            match Trigger::of_entry(&name, &entry) {
+                Ok(trigger) => all.push((name, Some(trigger))),
+                Err(why) => problems.push(format!("trigger '{}': {why}", String::from_utf8_lossy(&name))),
+            }
+        }
+        self.put_triggers(all);
+        self.triggers.outbox.begin(&self.keyspace);
+        problems.extend(outbox::unreadable(&self.keyspace));
+        problems
+    }
 }

@@ -153,7 +153,7 @@ fn triggers(engine: &Engine, page: &mut Page) {
     }
     let outbox = &engine.triggers.outbox;
     page.family("weft_trigger_waiting", Gauge, "What triggers have still to do afterwards")
-        .value(outbox.len(engine));
+        .value(outbox.len(&engine.keyspace));
     page.family(
         "weft_trigger_lost_total",
         Counter,

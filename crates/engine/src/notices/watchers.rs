@@ -59,7 +59,8 @@ impl Engine {
                 && let Effect::Delete { cause: Cause::Expired | Cause::Evicted }
                 | Effect::FieldsExpired { last: true } = effect
             {
-                self.triggers.outbox.note(self, (db, key), &effect, recorder.number_at(at));
+                let (index, number) = (self.triggers.index(), recorder.number_at(at));
+                self.triggers.outbox.note((&self.keyspace, &index), (db, key), &effect, number);
             }
             match effect {
                 Effect::Wrote { by_itself } => changed.push((key.into(), by_itself)),

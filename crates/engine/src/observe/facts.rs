@@ -51,7 +51,8 @@ impl Facts {
             Level::Notice => "notice",
             Level::Warning => "warning",
         };
-        self.log(&format!("script, {level}: {}", String::from_utf8_lossy(text)));
+        let text = String::from_utf8_lossy(text).replace('\r', "\\r").replace('\n', "\\n");
+        self.log(&format!("script, {level}: {text}"));
     }
 }
 

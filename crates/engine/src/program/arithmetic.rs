@@ -17,7 +17,7 @@ fn number(value: &Value) -> Result<Number, Fault> {
 }
 
 /// The integer that a value is.
-pub(super) fn whole(value: &Value) -> Result<i64, Fault> {
+pub(crate) fn whole(value: &Value) -> Result<i64, Fault> {
     match number(value)? {
         Number::Int(value) => Ok(value),
         Number::Float(value) => Err(format!("expected an integer, met {value}").into()),

@@ -4,12 +4,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use super::ends::Ends;
 use super::expr::Fault;
 use super::value::{Extent, Value};
 use crate::config::Settings;
 
 /// The time that a step stands for where what will be done is counted before.
-pub(super) const STEP_NS: u64 = 500;
+pub(crate) const STEP_NS: u64 = 500;
 /// Elements, arguments and parts of texts that expressions may look at for one step.
 const ELEMENTS_PER_STEP: usize = 16;
 /// Bytes that are copied in the time of a step.
@@ -17,8 +18,8 @@ const BYTES_PER_STEP: usize = 1024;
 /// Bytes that are put together in the time of a step, where they were charged when their values were made.
 pub(super) const JOINED_PER_STEP: usize = 8192;
 /// Bytes that matching a pattern goes over in the time of a step, and those that no step is taken for.
-pub(super) const WORK_PER_STEP: u64 = 256;
-pub(super) const LITTLE_WORK: u64 = WORK_PER_STEP;
+pub(crate) const WORK_PER_STEP: u64 = 256;
+pub(crate) const LITTLE_WORK: u64 = WORK_PER_STEP;
 /// Steps between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 32;
 /// Steps that a quick program takes at most, with those for its expressions (`super::quick`).
@@ -91,7 +92,7 @@ pub struct Budget {
     /// Bytes that were put together, and are not a step yet.
     joined: usize,
     /// When its time is over, once that runs: from the first command that may take long on, or the first look.
-    ends: Option<Instant>,
+    ends: Option<Ends>,
 }
 
 pub(super) fn exceeded(limit: &str, name: &str, max: u64) -> Fault {
@@ -107,14 +108,15 @@ impl Budget {
     /// Something that may take long begins.
     pub fn begin(&mut self) {
         if self.ends.is_none() {
-            self.ends = Instant::now().checked_add(Duration::from_millis(self.limits.time_ms));
+            let limit = Duration::from_millis(self.limits.time_ms);
+            self.ends = Some(Ends::behind(Instant::now(), limit));
         }
     }
     /// It has the time of what has set it going, of which there may be less: its own begins now. Gives when that is
     /// over.
-    pub(super) fn begin_within(&mut self, around: Option<Instant>) -> Option<Instant> {
+    pub(crate) fn begin_within(&mut self, around: Option<Ends>) -> Option<Ends> {
         self.begin();
-        self.ends = [self.ends, around].into_iter().flatten().min();
+        self.ends = [self.ends, around].into_iter().flatten().reduce(Ends::min);
         self.ends
     }
     /// A step.
@@ -136,8 +138,7 @@ impl Budget {
     pub fn take_work(&mut self, steps: u64) -> Result<(), Fault> {
         self.take_steps(steps)?;
         self.begin();
-        let ends = Instant::now().checked_add(Duration::from_nanos(steps.saturating_mul(STEP_NS)));
-        if ends.zip(self.ends).is_some_and(|(ends, last)| ends > last) {
+        if self.ends.is_some_and(|ends| ends.is_over_in(steps.saturating_mul(STEP_NS))) {
             let what = "too much time in milliseconds for what the command goes through";
             return Err(exceeded(what, "time-ms", self.limits.time_ms));
         }
@@ -237,7 +238,7 @@ impl Budget {
     pub fn look(&mut self) -> Result<(), Fault> {
         self.next_look = STEPS_PER_LOOK;
         self.begin();
-        if self.ends.is_some_and(|ends| Instant::now() >= ends) {
+        if self.ends.is_some_and(|ends| ends.is_over()) {
             return Err(exceeded("too much time in milliseconds", "time-ms", self.limits.time_ms));
         }
         Ok(())
@@ -283,6 +284,21 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A thread that does not run, as one that the system has stopped, uses up none of its time.
+    #[test]
+    fn time_is_that_of_the_thread_on_a_cpu() {
+        let limit_ms = 50;
+        let mut budget = Budget::new(Limits { time_ms: limit_ms, ..Limits::DEFAULT });
+        let began = crate::program::ends::cpu_ns();
+        budget.begin();
+        std::thread::sleep(Duration::from_millis(4 * limit_ms));
+        assert!(budget.look().is_ok() && budget.take_work(1).is_ok());
+        assert!(budget.take_work(limit_ms * 1_000_000 / STEP_NS).is_err(), "as much again is too much");
+        while budget.look().is_ok() {}
+        let used_ms = (crate::program::ends::cpu_ns() - began) / 1_000_000;
+        assert!((limit_ms..2 * limit_ms).contains(&used_ms), "{used_ms} ms");
+    }
 
     #[test]
     fn each_limit_holds_at_it_and_not_one_past_it() {

@@ -280,7 +280,7 @@ impl Frame {
     }
 
     /// The order of two values, which is paid for.
-    pub(super) fn compare(&mut self, one: &Value, two: &Value) -> Result<Ordering, Fault> {
+    pub(crate) fn compare(&mut self, one: &Value, two: &Value) -> Result<Ordering, Fault> {
         match (one, two) {
             (Value::Text(one), Value::Text(two)) if one.len().min(two.len()) >= LITTLE_BYTES => {
                 self.budget.take_compared(one.len().min(two.len()))?;

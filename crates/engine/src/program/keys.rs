@@ -9,14 +9,17 @@
 
 use std::collections::HashSet;
 
+use weft_store::{Clock, Keyspace};
+
+use super::budget::{Budget, Limits};
 use super::expr::{Expr, Fault, Frame};
-use super::steps::{Over, Step, What};
+use super::steps::{Over, Program, Step, What};
+use super::stored::Programs;
 use super::value::Value;
-use crate::args::{Args, Composed};
-use crate::commands::handler_of;
-use crate::engine::Engine;
-use crate::handler::{Needs, Scope};
-use crate::keys;
+use crate::args::Composed;
+use crate::config::Settings;
+use crate::error::{Error, ErrorCode};
+use crate::keys::{self, Needs};
 
 /// The keys of a program.
 #[derive(Debug)]
@@ -53,6 +56,40 @@ struct Search {
 
 type Unknown = (Box<str>, &'static str);
 
+/// What is looked at before a program runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Before<'e> {
+    pub(crate) keyspace: &'e Keyspace,
+    pub(crate) clock: &'e dyn Clock,
+    pub(crate) settings: &'e Settings,
+    pub(crate) programs: &'e Programs,
+}
+
+impl Program {
+    /// A frame with these parameters.
+    pub(crate) fn frame(&self, params: Vec<Value>, now_ms: u64, limits: Limits) -> Frame {
+        let mut values = params;
+        values.resize(self.slots, Value::Null);
+        Frame { values, now_ms, budget: Budget::new(self.limits.within(limits)) }
+    }
+    fn frame_before(&self, before: Before<'_>, params: Vec<Value>) -> Frame {
+        self.frame(params, before.clock.now_ms(), Limits::of(before.settings))
+    }
+    /// What a run needs with these parameters, which are given back.
+    pub(crate) fn needs(&self, before: Before<'_>, params: Vec<Value>) -> (Needs, Vec<Value>) {
+        let given = params.len();
+        let mut frame = self.frame_before(before, params);
+        let needs = self.keys.needs(before.keyspace, &self.steps, &mut frame);
+        frame.values.truncate(given);
+        (needs, frame.values)
+    }
+    /// The names of the keys that a run with these parameters will come to, as far as they are known.
+    pub(crate) fn named_keys(&self, before: Before<'_>, params: Vec<Value>) -> Result<Vec<Box<[u8]>>, Error> {
+        let keys = self.keys.list(&self.steps, &mut self.frame_before(before, params));
+        keys.map_err(|fault| Error::new(ErrorCode::Program, fault))
+    }
+}
+
 impl Keys {
     /// The keys that steps name by constants and parameters, of which there are so many.
     pub(super) fn find(steps: &[Step], params: usize) -> Self {
@@ -66,8 +103,7 @@ impl Keys {
     }
 
     /// What a run needs with these parameters. A fault is told again by the run itself.
-    pub(super) fn needs(&self, engine: &Engine, steps: &[Step], frame: &mut Frame) -> Needs {
-        let keyspace = &engine.keyspace;
+    fn needs(&self, keyspace: &Keyspace, steps: &[Step], frame: &mut Frame) -> Needs {
         let mut shards = Vec::new();
         let mut key = |bytes: &[u8]| shards.push(keyspace.shard_of(&keyspace.key(bytes)));
         let outcome = match self {
@@ -81,7 +117,7 @@ impl Keys {
     }
 
     /// What a run would lock, for EXPLAIN.
-    pub(super) fn list(&self, steps: &[Step], frame: &mut Frame) -> Result<Vec<Box<[u8]>>, Fault> {
+    fn list(&self, steps: &[Step], frame: &mut Frame) -> Result<Vec<Box<[u8]>>, Fault> {
         match self {
             Self::World(..) => Ok(Vec::new()),
             Self::Declared(exprs) => names(exprs, frame),
@@ -96,17 +132,8 @@ impl Keys {
     }
 }
 
-/// Whether a command looks at all keys, or changes them.
-pub(super) fn looks_at_all(args: &Args<'_>) -> bool {
-    match handler_of(crate::engine::command_id(args)).map(|handler| handler.scope) {
-        Some(Scope::World | Scope::Walk) => true,
-        Some(Scope::KeysOrWorld(asks)) => asks(args),
-        _ => false,
-    }
-}
-
 /// The names that expressions give: each a text or a list of texts; in their bytes' order, each once.
-pub(super) fn names(exprs: &[Expr], frame: &mut Frame) -> Result<Vec<Box<[u8]>>, Fault> {
+pub(crate) fn names(exprs: &[Expr], frame: &mut Frame) -> Result<Vec<Box<[u8]>>, Fault> {
     let mut names: Vec<Box<[u8]>> = Vec::new();
     for expr in exprs {
         match frame.eval(expr)? {
@@ -233,7 +260,7 @@ impl Search {
             composed.push(&literal.unwrap_or_default());
         }
         let args = composed.args(command.spec);
-        if looks_at_all(&args) {
+        if keys::looks_at_all(&args) {
             return Err("the command looks at all keys");
         }
         let (mut found, mut unknown) = (Vec::new(), false);

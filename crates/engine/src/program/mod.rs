@@ -1,5 +1,6 @@
-//! Owns: programs: conditional, computed, looping changes as JSON, all or nothing. Does not own: the commands that
-//! store and run them (`crate::logic`), locks, taking back (`crate::inner`).
+//! Owns: programs: conditional, computed, looping changes as JSON, from the text to the form that runs, by name, and
+//! with what a request gives them. Does not own: running them, all or nothing, and the commands that store them
+//! (`crate::logic`).
 //!
 //! | module | owns |
 //! |---|---|
@@ -10,18 +11,18 @@
 //! | [`functions`], `arithmetic`, `text` | the functions of expressions |
 //! | [`value`], `bytes`, `reply`, `params` | values, and where they come from and go |
 //! | [`keys`] | which keys a program will come to |
-//! | [`budget`], `cost` | what it may do; what a command costs of it |
+//! | [`budget`], `ends` | what it may do; when its time is over |
 //! | `quick` | which commands are not asked about, and need not be taken back |
 //! | `short` | GET, SET and INCR in a shorter form than their handlers have |
-//! | `run`, `effects` | running it; what it would change |
+//! | `effects` | what it would change |
 //! | `prepared` | the program of a request, between its locks and its run |
 //! | [`stored`], `weight` | programs by name, what has come of them; the memory that they take |
 
-mod arithmetic;
+pub(crate) mod arithmetic;
 pub mod budget;
 mod bytes;
-mod cost;
 pub(crate) mod effects;
+pub(crate) mod ends;
 pub mod expr;
 pub mod functions;
 pub mod json;
@@ -30,10 +31,9 @@ pub mod members;
 pub(crate) mod params;
 pub mod parse;
 pub(crate) mod prepared;
-mod quick;
-mod reply;
-mod run;
-mod short;
+pub(crate) mod quick;
+pub(crate) mod reply;
+pub(crate) mod short;
 pub mod steps;
 pub mod stored;
 pub(crate) mod text;

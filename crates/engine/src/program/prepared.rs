@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::keys::Keys;
+use super::keys::{Before, Keys};
 use super::stored::{Programs, Stored};
 use super::text::shown;
 use super::value::Value;
 use super::{Problem, Program};
 use crate::args::{Args, OwnedArgs};
-use crate::engine::Engine;
+use crate::config::Settings;
 use crate::error::{Error, ErrorCode};
-use crate::handler::Needs;
+use crate::keys::Needs;
 
 /// A stored program, or one that came as a text.
 #[derive(Clone, Debug)]
@@ -45,15 +45,15 @@ pub(crate) enum By {
     Either,
 }
 
-impl Waits {
-    fn is_of(&self, engine: &Engine, by: By, args: &Args<'_>) -> bool {
+impl Waiting {
+    fn is_of(&self, programs: &Programs, by: By, args: &Args<'_>) -> bool {
         let own = self.args.args();
-        (self.by, self.version, own.len()) == (by, engine.programs.version(), args.len())
+        (self.by, self.version, own.len()) == (by, programs.version(), args.len())
             && (0..args.len()).all(|at| own.bytes(at) == args.bytes(at))
     }
 }
 
-impl Quick {
+impl Together {
     fn ran(&mut self, stored: Arc<Stored>, (more, failed): (u64, u64)) {
         self.runs += more;
         match self.programs.last_mut() {
@@ -98,7 +98,7 @@ impl Last {
 
 /// Quick programs that have run among neighbours, whose time is that of all of them in equal parts.
 #[derive(Debug)]
-struct Quick {
+struct Together {
     /// Since the first of them.
     began: Instant,
     runs: u64,
@@ -108,7 +108,7 @@ struct Quick {
 
 /// What was looked up for a run that waits.
 #[derive(Debug)]
-struct Waits {
+struct Waiting {
     given: Given,
     /// At which version of all programs.
     version: u64,
@@ -119,9 +119,23 @@ struct Waits {
 
 /// A program that was read.
 #[derive(Debug)]
-struct Read {
+pub(crate) struct Read {
     text: Box<[u8]>,
-    program: Result<Program, Problem>,
+    program: Result<Arc<Program>, Problem>,
+}
+
+impl Read {
+    fn of(text: &[u8]) -> Self {
+        Self { text: text.into(), program: Program::parse(text).map(Arc::new) }
+    }
+    /// The same, or one that is kept of those that come as texts.
+    pub(crate) fn kept(programs: &Programs, text: &[u8]) -> Self {
+        Self { text: text.into(), program: programs.of_text(text) }
+    }
+    /// Bytes of memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.len() + self.program.as_ref().map_or(0, |program| program.weight())
+    }
 }
 
 /// What a worker has looked up.
@@ -129,19 +143,19 @@ struct Read {
 pub(crate) struct Prepared {
     /// The one that runs now is among [`Self::quick`].
     among: bool,
-    quick: Option<Quick>,
+    quick: Option<Together>,
     /// The last stored one.
     last: Option<Last>,
     /// For the run that follows.
     next: Option<Given>,
     /// For one that waits until it has the keyspace to itself, which other requests may come before.
-    waits: Option<Box<Waits>>,
+    waits: Option<Box<Waiting>>,
     /// The program that is to be stored, read before everything is locked.
     read: Option<Read>,
     /// Memory for the values of the next one, empty.
     room: Vec<Value>,
-    /// Those that are stored no more, to be freed when nothing is locked.
-    gone: Vec<Arc<Stored>>,
+    /// Those that are used no more, to be freed when nothing is locked.
+    gone: Vec<Which>,
 }
 
 /// Values for which memory is kept.
@@ -149,8 +163,14 @@ const ROOM_MAX: usize = 64;
 
 impl Prepared {
     /// These are to be freed when nothing is locked.
-    pub(crate) fn free_later(&mut self, mut gone: Vec<Arc<Stored>>) {
-        self.gone.append(&mut gone);
+    pub(crate) fn free_later(&mut self, gone: Vec<Arc<Stored>>) {
+        self.gone.extend(gone.into_iter().map(Which::Stored));
+    }
+    /// So is one that came as a text, if nobody else has it.
+    pub(crate) fn free_text_later(&mut self, which: Which) {
+        if matches!(&which, Which::Text(program) if Arc::strong_count(program) == 1) {
+            self.gone.push(which);
+        }
     }
     /// Nothing is locked.
     #[inline]
@@ -171,6 +191,11 @@ impl Prepared {
         {
             return Ok(Which::Stored(Arc::clone(&last.stored)));
         }
+        if by != By::Name
+            && let Some(read) = self.read.take_if(|read| *read.text == *named)
+        {
+            return Ok(Which::Text(read.program?));
+        }
         let which = Which::of(programs, by, named)?;
         if let Which::Stored(stored) = &which {
             self.last = Some(Last { version, name: named.into(), stored: Arc::clone(stored) });
@@ -180,50 +205,59 @@ impl Prepared {
     /// What a run needs: its locks are taken next, under which it [takes](Self::take) what was found. Where everything
     /// is `open` no shard is named. A mistake in the request is told by the run. What needs everything is read here
     /// too, while others go on.
-    pub(crate) fn needs(&mut self, engine: &Engine, by: By, args: &Args<'_>, open: bool) -> Needs {
+    pub(crate) fn needs(&mut self, before: Before<'_>, by: By, args: &Args<'_>, open: bool) -> Needs {
         (self.next, self.waits) = (None, None);
-        let Ok((which, params)) = self.look_up(engine, by, args) else { return Needs::Shards(Vec::new()) };
+        let Ok((which, params)) = self.look_up(before, by, args) else { return Needs::Shards(Vec::new()) };
         let (needs, params) = match &which.program().keys {
             Keys::World(..) => {
-                let (version, args) = (engine.programs.version(), args.to_owned_args());
-                self.waits = Some(Box::new(Waits { given: (which, params), version, by, args }));
+                let (version, args) = (before.programs.version(), args.to_owned_args());
+                self.waits = Some(Box::new(Waiting { given: (which, params), version, by, args }));
                 return Needs::World;
             }
             _ if open => (Needs::Shards(Vec::new()), params),
-            _ => which.program().needs(engine, params),
+            _ => which.program().needs(before, params),
         };
         self.next = Some((which, params));
         needs
     }
     /// The program of a request with its parameters.
-    pub(crate) fn take(&mut self, engine: &Engine, by: By, args: &Args<'_>) -> Result<Given, Error> {
+    pub(crate) fn take(&mut self, before: Before<'_>, by: By, args: &Args<'_>) -> Result<Given, Error> {
         if let Some(next) = self.next.take() {
             return Ok(next);
         }
-        let waited = self.waits.take().filter(|waits| waits.is_of(engine, by, args));
-        waited.map_or_else(|| self.look_up(engine, by, args), |waits| Ok(waits.given))
+        let waited = self.waits.take().filter(|waits| waits.is_of(before.programs, by, args));
+        waited.map_or_else(|| self.look_up(before, by, args), |waits| Ok(waits.given))
     }
     /// Reads the program that is to be stored: everything is locked next, under which it is [taken](Self::take_read).
     pub(crate) fn read(&mut self, text: &[u8]) -> Needs {
-        self.read = Some(Read { text: text.into(), program: Program::parse(text) });
+        self.read = Some(Read::of(text));
         Needs::World
+    }
+    /// The program of the command that runs next was read before.
+    pub(crate) fn has_read(&mut self, read: Read) {
+        self.read = Some(read);
     }
     /// The program of a text that is stored now.
     pub(crate) fn take_read(&mut self, text: &[u8]) -> Result<Program, Problem> {
         let read = self.read.take().filter(|read| *read.text == *text);
-        read.map_or_else(|| Program::parse(text), |read| read.program)
+        // One that others have too, as it came as a text before, is read for itself.
+        match read.map(|read| read.program.map(Arc::into_inner)) {
+            Some(Ok(Some(program))) => Ok(program),
+            Some(Err(problem)) => Err(problem),
+            Some(Ok(None)) | None => Program::parse(text),
+        }
     }
     /// Whether a request runs a stored program that always takes about the same short time: if so it is about to, among
     /// its neighbours.
-    pub(crate) fn begins_quick(&mut self, engine: &Engine, args: &Args<'_>) -> bool {
-        let (name, version) = (args.bytes(2), engine.programs.version());
+    pub(crate) fn begins_quick(&mut self, programs: &Programs, args: &Args<'_>) -> bool {
+        let (name, version) = (args.bytes(2), programs.version());
         let is_quick = |last: &Last| last.is(version, name).then_some(last.stored.program.quick);
         self.among = match self.last.as_ref().and_then(is_quick) {
             Some(quick) => quick,
-            None => self.find(&engine.programs, By::Name, name).is_ok_and(|which| which.program().quick),
+            None => self.find(programs, By::Name, name).is_ok_and(|which| which.program().quick),
         };
         if self.among && self.quick.is_none() {
-            self.quick = Some(Quick { began: Instant::now(), runs: 0, programs: Vec::new() });
+            self.quick = Some(Together { began: Instant::now(), runs: 0, programs: Vec::new() });
         }
         self.among
     }
@@ -258,19 +292,19 @@ impl Prepared {
             quick.tell();
         }
     }
-    fn look_up(&mut self, engine: &Engine, by: By, args: &Args<'_>) -> Result<Given, Error> {
-        let which = self.find(&engine.programs, by, args.bytes(2))?;
-        let params = self.params(engine, which.program(), args)?;
+    fn look_up(&mut self, before: Before<'_>, by: By, args: &Args<'_>) -> Result<Given, Error> {
+        let which = self.find(before.programs, by, args.bytes(2))?;
+        let params = self.params(before.settings, which.program(), args)?;
         Ok((which, params))
     }
     /// What a request gives a program.
     pub(crate) fn params(
         &mut self,
-        engine: &Engine,
+        settings: &Settings,
         program: &Program,
         args: &Args<'_>,
     ) -> Result<Vec<Value>, Error> {
-        program.params_in((std::mem::take(&mut self.room), &engine.settings), args.rest(3))
+        program.params_in((std::mem::take(&mut self.room), settings), args.rest(3))
     }
     /// A run needs the memory of its values no more.
     #[inline]
@@ -286,8 +320,8 @@ impl Prepared {
 mod tests {
     use super::*;
     use crate::Setup;
-    use crate::args::Composed;
-    use crate::inner;
+    use crate::args::{Composed, find};
+    use crate::engine::Engine;
     use weft_store::{Config, Keyspace, SystemClock};
 
     fn engine() -> Engine {
@@ -309,26 +343,28 @@ mod tests {
             [&b"PROGRAM"[..], b"EVAL", text.as_bytes()].iter().for_each(|word| args.push(word));
             args
         };
-        let spec = inner::find(b"PROGRAM", Some(b"EVAL")).unwrap().spec();
+        let spec = find(b"PROGRAM", Some(b"EVAL")).unwrap().spec();
         let (one, other) = (words(&program("a*")), words(&program("b*")));
         let (one, other) = (one.args(spec), other.args(spec));
-        assert_eq!(prepared.needs(&engine, By::Text, &one, false), Needs::World);
+        assert_eq!(prepared.needs(engine.before_programs(), By::Text, &one, false), Needs::World);
         let read = prepared.waits.as_ref().and_then(|waits| match &waits.given.0 {
             Which::Text(program) => Some(Arc::clone(program)),
             Which::Stored(_) => None,
         });
-        let Ok((Which::Text(taken), _)) = prepared.take(&engine, By::Text, &one) else { panic!("a text") };
+        let Ok((Which::Text(taken), _)) = prepared.take(engine.before_programs(), By::Text, &one) else {
+            panic!("a text")
+        };
         assert!(Arc::ptr_eq(&read.unwrap(), &taken), "it is read once");
         // Another request comes before, or programs have changed.
-        assert_eq!(prepared.needs(&engine, By::Text, &one, false), Needs::World);
-        assert!(prepared.take(&engine, By::Text, &other).is_ok_and(|(which, _)| {
+        assert_eq!(prepared.needs(engine.before_programs(), By::Text, &one, false), Needs::World);
+        assert!(prepared.take(engine.before_programs(), By::Text, &other).is_ok_and(|(which, _)| {
             let Keys::World(at, _) = &which.program().keys else { return false };
             **at == *"/steps/0"
         }));
         assert!(prepared.waits.is_none());
-        assert_eq!(prepared.needs(&engine, By::Text, &one, false), Needs::World);
+        assert_eq!(prepared.needs(engine.before_programs(), By::Text, &one, false), Needs::World);
         engine.programs.put([]);
-        assert!(!prepared.waits.as_ref().unwrap().is_of(&engine, By::Text, &one));
+        assert!(!prepared.waits.as_ref().unwrap().is_of(&engine.programs, By::Text, &one));
     }
 
     #[test]

@@ -11,19 +11,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use weft_protocol::table::{CommandId, flag, policy};
+use weft_protocol::table::{CommandId, Cost, flag, policy};
 
-use super::cost::is_short;
 use super::expr::{Expr, Fault, Frame, Part};
 use super::short::Short;
 use super::steps::{Command, Step, What, each_expr};
 use super::value::Value;
-use crate::args::Args;
-use crate::commands::handler_of;
+use crate::args::{Args, check_arity};
 use crate::error::full_name;
-use crate::handler::{Handler, Scope};
 use crate::traits;
 
+/// Arguments that are not asked about.
+pub(crate) const FEW: usize = 32;
 /// Steps of a quick program: it ends before it would look at the clock.
 const STEPS_MAX: usize = 31;
 /// Expressions, with those inside of them, in all of its steps together.
@@ -33,20 +32,18 @@ const EXPRESSIONS_MAX: usize = 256;
 #[derive(Clone, Copy)]
 pub struct Quick {
     /// Which.
-    pub(super) id: CommandId,
-    /// The code.
-    pub(super) handler: Handler,
+    pub(crate) id: CommandId,
     /// Bytes of its name, which count among what it brings.
-    pub(super) name_len: usize,
+    pub(crate) name_len: usize,
     /// Its shorter form.
-    pub(super) short: Option<Short>,
+    pub(crate) short: Option<Short>,
     /// Whether it writes.
-    pub(super) writes: bool,
+    pub(crate) writes: bool,
     /// Nothing behind it can fail.
-    pub(super) last: bool,
+    pub(crate) last: bool,
     /// The number of its key in a quick program, if that follows from constants and parameters: commands of the same
     /// number have the same key. Else 0.
-    pub(super) key: u32,
+    pub(crate) key: u32,
 }
 
 impl std::fmt::Debug for Quick {
@@ -61,20 +58,12 @@ impl std::fmt::Debug for Quick {
 impl Quick {
     /// A command with arguments of which only the number is known, and the expressions that they come from.
     pub(super) fn of(id: CommandId, args: &Args<'_>, exprs: &[Expr]) -> Option<Self> {
-        let (spec, wanted) = (id.spec(), traits::ONE_KEY | traits::QUICK);
-        let is_quick = traits::of(id) & wanted == wanted
-            && traits::of(id) & traits::BARRIER == 0
-            && spec.flags & (flag::NOSCRIPT | flag::MAY_REPLICATE) == 0
-            && crate::executor::check_arity(spec, args.len()).is_ok()
-            && is_short(args);
-        let handler = handler_of(id).filter(|handler| is_quick && matches!(handler.scope, Scope::Keys))?;
-        let short = Short::of(spec, exprs);
-        let name_len = full_name(spec).len();
-        Some(Self {
+        let spec = id.spec();
+        let is_quick = may_be_quick(id) && check_arity(spec, args.len()).is_ok() && is_short(args);
+        is_quick.then(|| Self {
             id,
-            handler,
-            name_len,
-            short,
+            name_len: full_name(spec).len(),
+            short: Short::of(spec, exprs),
             writes: spec.flags & flag::WRITE != 0,
             last: false,
             key: 0,
@@ -82,10 +71,30 @@ impl Quick {
     }
 }
 
+/// Whether a command runs under the lock of its one key, and takes a short time with some arguments.
+pub(crate) fn may_be_quick(id: CommandId) -> bool {
+    let wanted = traits::ONE_KEY | traits::QUICK;
+    traits::of(id) & (wanted | traits::BARRIER) == wanted
+        && id.spec().flags & (flag::NOSCRIPT | flag::MAY_REPLICATE) == 0
+}
+
+/// Whether a command takes about the same short time whatever its keys hold, with these arguments.
+#[inline]
+pub(crate) fn is_short(args: &Args<'_>) -> bool {
+    let short = match args.spec.cost {
+        Cost::Arguments => {
+            args.spec.policy & (policy::REACHES_BYTES | policy::REACHES_BITS | policy::ACCESS_BITFIELD) == 0
+        }
+        Cost::Count(at) | Cost::Sample(at) => args.len() <= usize::from(at),
+        _ => false,
+    };
+    short && args.len() <= FEW
+}
+
 /// Whether also what is left suffices for all that stands behind the last write of a quick program: its expressions go
 /// through nothing that is large, since there is none.
 #[inline]
-pub(super) fn nothing_fails_behind(frame: &mut Frame) -> Result<bool, Fault> {
+pub(crate) fn nothing_fails_behind(frame: &mut Frame) -> Result<bool, Fault> {
     Ok(frame.budget.settle()? && !frame.values.iter().any(Value::is_large))
 }
 
@@ -204,19 +213,26 @@ fn expressions(steps: &[Step]) -> usize {
     all
 }
 
-/// Whether an expression goes through all of something, or makes what is long: as a loop does.
+/// Whether an expression may take long, as a loop does.
 fn may_take_long(steps: &[Step]) -> bool {
     let mut any = false;
-    each_expr(steps, &mut |expr| {
-        expr.each(&mut |expr| {
+    each_expr(steps, &mut |expr| any |= expr.may_take_long());
+    any
+}
+
+impl Expr {
+    /// Whether it goes through all of something, or makes what is long.
+    pub(crate) fn may_take_long(&self) -> bool {
+        let mut any = false;
+        self.each(&mut |expr| {
             any |= match expr {
-                Expr::Each(_) => true,
-                Expr::Call(function, _) => function.may_take_long(),
+                Self::Each(_) => true,
+                Self::Call(function, _) => function.may_take_long(),
                 _ => false,
             };
         });
-    });
-    any
+        any
+    }
 }
 
 /// Goes through steps from their end. `calm`: nothing behind them can fail. Says whether nothing of them can either.

@@ -6,7 +6,7 @@ use crate::reply::{Aggregate, Item, Items, ReplySink};
 
 /// The value of a reply that was kept: a map is an object, a set and everything else with elements a list; a status is
 /// its text.
-pub(super) fn value_of(items: &mut Items<'_>) -> Value {
+pub(crate) fn value_of(items: &mut Items<'_>) -> Value {
     let Some(item) = items.next() else { return Value::Null };
     match item {
         Item::Simple(text) | Item::BigNumber(text) => Value::text(text.as_bytes()),

@@ -1,7 +1,7 @@
 //! Owns: GET, SET without options and INCR of a program in a shorter form than their handlers have: their arguments are
 //! no list of words, a key is looked up once, and what GET and INCR give is put where it is bound. Does not own: when
-//! they may run so (`super::run` asks whether anything is special); what these commands mean elsewhere, which is their
-//! handlers', and tests compare the two.
+//! they may run so (whoever runs the program asks whether anything is special); what these commands mean elsewhere,
+//! which is their handlers', and tests compare the two.
 //!
 //! One that meets something that it does not do says so, and has changed nothing.
 //!
@@ -11,18 +11,15 @@
 //! different keys does not depend on their order.
 
 use weft_protocol::table::{CommandSpec, policy};
-use weft_store::{Digits, Expiry, Key, Keyspace, NewValue};
+use weft_store::{Digits, Key, Keyspace, NewValue};
 
 use super::expr::{Expr, Fault, Frame};
 use super::value::Value;
-use crate::context::Hold;
-use crate::error::{Error, ErrorCode};
-use crate::inner::Inner;
-use crate::waits::News;
+use crate::error::Error;
 
 /// What runs in a shorter form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Short {
+pub(crate) enum Short {
     Get,
     Set,
     Increment,
@@ -30,14 +27,14 @@ pub(super) enum Short {
 
 /// What a command writes: the text behind its key's, or an integer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Brings {
+pub(crate) enum Brings {
     Text,
     Int(i64),
 }
 
 /// A SET that waits: its key, and its value behind it, stand in the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+struct Waiting {
     hash: u64,
     at: usize,
     key_len: usize,
@@ -51,34 +48,34 @@ const WAITING_MAX: usize = 4;
 
 /// The SETs that wait, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Waits {
+pub(crate) struct Waits {
     all: [Option<Waiting>; WAITING_MAX],
     len: usize,
 }
 
 impl Waits {
     #[inline]
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.len == 0
     }
     #[inline]
-    pub(super) const fn is_full(&self) -> bool {
+    pub(crate) const fn is_full(&self) -> bool {
         self.len == WAITING_MAX
     }
     /// Whether one of them is about a key of this hash.
     #[inline]
-    pub(super) fn has(&self, hash: u64) -> bool {
+    pub(crate) fn has(&self, hash: u64) -> bool {
         self.all[..self.len].iter().flatten().any(|waiting| waiting.hash == hash)
     }
     /// The next one, of a text from `at` on. There is room for it.
     #[inline]
-    pub(super) fn push(&mut self, hash: u64, at: usize, (key_len, end): (usize, usize), brings: Brings) {
+    pub(crate) fn push(&mut self, hash: u64, at: usize, (key_len, end): (usize, usize), brings: Brings) {
         self.all[self.len] = Some(Waiting { hash, at, key_len, end, brings });
         self.len += 1;
     }
     /// Calls `set` with each key and value, and forgets them.
     #[inline]
-    pub(super) fn each(
+    pub(crate) fn each(
         &mut self,
         keyspace: &Keyspace,
         text: &[u8],
@@ -94,7 +91,7 @@ impl Waits {
 
 impl Short {
     /// The form of a command with these arguments, if there is one: what they are is seen without evaluating them.
-    pub(super) fn of(spec: &CommandSpec, args: &[Expr]) -> Option<Self> {
+    pub(crate) fn of(spec: &CommandSpec, args: &[Expr]) -> Option<Self> {
         let seen = |arg: &Expr| matches!(arg, Expr::Literal(_) | Expr::Template(_) | Expr::Var(_));
         let forms = [
             (policy::FAST_GET, 2, Self::Get),
@@ -108,7 +105,7 @@ impl Short {
 
     /// Writes the text of the key. Nothing where it is not one word.
     #[inline]
-    pub(super) fn compose_key(
+    pub(crate) fn compose_key(
         frame: &mut Frame,
         args: &[Expr],
         text: &mut Vec<u8>,
@@ -117,7 +114,7 @@ impl Short {
     }
     /// Writes the text of the value, if there is one; an integer needs none. Nothing where it is not one word.
     #[inline]
-    pub(super) fn compose_value(
+    pub(crate) fn compose_value(
         frame: &mut Frame,
         args: &[Expr],
         text: &mut Vec<u8>,
@@ -133,7 +130,7 @@ impl Short {
 impl Brings {
     /// As a value, of the text behind the key's.
     #[inline]
-    pub(super) fn value(self, text: &[u8]) -> NewValue<'_> {
+    pub(crate) fn value(self, text: &[u8]) -> NewValue<'_> {
         match self {
             Self::Text => NewValue::string(text),
             Self::Int(value) => NewValue::Int(value),
@@ -141,7 +138,7 @@ impl Brings {
     }
     /// Bytes of it, with those of such a text.
     #[inline]
-    pub(super) fn len(self, text_len: usize) -> usize {
+    pub(crate) fn len(self, text_len: usize) -> usize {
         match self {
             Self::Text => text_len,
             Self::Int(value) => Digits::default().write(value).len(),
@@ -162,64 +159,4 @@ fn one_word(frame: &mut Frame, expr: &Expr, at: usize, text: &mut Vec<u8>) -> Op
     }
     let named = |fault| Fault::from(format!("argument {at}: {fault}"));
     Some(frame.write_text(expr, text).map_err(named))
-}
-
-impl Inner<'_, '_, '_> {
-    /// The value of GET, given to `take` before it is copied.
-    #[inline]
-    pub(super) fn short_get<R>(
-        &mut self,
-        key: &Key<'_>,
-        take: impl FnOnce(Option<&[u8]>) -> R,
-    ) -> Result<R, Error> {
-        let context = self.context();
-        let (shard, mut op) = context.shard_in(context.session.db, key)?;
-        let mut digits = Digits::default();
-        match shard.get(&mut op, key) {
-            None => Ok(take(None)),
-            Some(value) => match value.as_bytes(&mut digits) {
-                Some(bytes) => Ok(take(Some(bytes))),
-                None => Err(ErrorCode::WrongType.into()),
-            },
-        }
-    }
-    /// SET without options.
-    #[inline]
-    pub(super) fn short_set(&mut self, key: &Key<'_>, value: NewValue<'_>) -> Result<(), Error> {
-        let context = self.context();
-        let (shard, mut op) = context.shard_in(context.session.db, key)?;
-        let (garbage, _) = shard.set(&mut op, key, value, Expiry::None);
-        let is_awaited = !shard.waiters().is_empty();
-        context.discard(garbage);
-        self.note(key, is_awaited);
-        Ok(())
-    }
-    /// INCR.
-    #[inline]
-    pub(super) fn short_increment(&mut self, key: &Key<'_>) -> Result<i64, Error> {
-        let context = self.context();
-        let (shard, mut op) = context.shard_in(context.session.db, key)?;
-        let value = shard.increment(&mut op, key, 1)?;
-        let is_awaited = !shard.waiters().is_empty();
-        self.note(key, is_awaited);
-        Ok(value)
-    }
-    /// Somebody may wait for a key that was written to.
-    #[inline]
-    fn note(&mut self, key: &Key<'_>, is_awaited: bool) {
-        if is_awaited {
-            let context = self.context();
-            // Neither adds to a stream.
-            context.ready(context.session.db, key, || News::Other);
-        }
-    }
-    /// Whether the key's shard is held.
-    #[inline]
-    pub(super) fn holds(&mut self, key: &Key<'_>) -> bool {
-        match &self.context().hold {
-            Hold::Guards(guards) | Hold::World(_, guards) => guards.covers(key),
-            Hold::Key(guard) => guard.is_of(key),
-            Hold::Batch(_) | Hold::Nothing => false,
-        }
-    }
 }

@@ -16,16 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use weft_store::Section;
-
 use super::parse::Problem;
 use super::steps::Program;
-use super::value::Value;
-use crate::catalogue::{DELETED, Named};
-use crate::engine::Engine;
+use crate::catalogue::Named;
 use crate::error::{Error, ErrorCode};
 use crate::histogram::{Counts, Histogram, bucket_of};
-use crate::inner::Inner;
 
 /// Programs that may be stored.
 pub const PROGRAMS_MAX: usize = 10_000;
@@ -163,18 +158,6 @@ impl Programs {
 }
 
 impl Stored {
-    /// Runs it inside an operation, with the rights that it says: those of whoever runs the operation, or of whoever
-    /// has stored it. What it has done is taken back by the operation if it fails.
-    pub(crate) fn run_inside(
-        &self,
-        inner: &mut Inner<'_, '_, '_>,
-        params: Vec<Value>,
-    ) -> Result<Value, Error> {
-        if !self.program.as_owner {
-            return self.program.run_in(inner, params);
-        }
-        inner.as_user(&self.owner, "the program's", |inner| self.program.run_in(inner, params))
-    }
     /// A program of this version and owner.
     pub fn new(version: u64, owner: &str, text: &[u8]) -> Result<Self, Problem> {
         Ok(Self::of((version, owner), text, Program::parse(text)?))
@@ -202,28 +185,6 @@ impl Stored {
         let (owner, text) = rest.split_at_checked(u16::from_be_bytes(*len).into()).ok_or_else(cut)?;
         let owner = std::str::from_utf8(owner).map_err(|_| "the owner is no text".to_owned())?;
         Self::new(u64::from_be_bytes(*version), owner, text).map_err(|problem| problem.to_string())
-    }
-}
-
-impl Engine {
-    /// Reads the programs of the catalogue: when it came from a log or a snapshot. Says which could not be read, and
-    /// why; they stay where they are.
-    pub(crate) fn load_programs(&self) -> Vec<String> {
-        let (mut problems, mut all) = (Vec::new(), Vec::new());
-        for (name, entry) in self
-            .keyspace
-            .catalogue()
-            .entries(Section::Programs)
-            .into_iter()
-            .filter(|(name, _)| **name != *DELETED)
-        {
-            match Stored::of_entry(&entry) {
-                Ok(stored) => all.push((name, Some(stored))),
-                Err(why) => problems.push(format!("program '{}': {why}", String::from_utf8_lossy(&name))),
-            }
-        }
-        self.programs.put(all);
-        problems
     }
 }
 

@@ -236,9 +236,4 @@ impl ReplySink<'_> {
             *top = before;
         }
     }
-    /// Whether anything was written since the mark.
-    #[must_use]
-    pub fn has_written(&self, mark: Mark) -> bool {
-        self.out.bytes.len() != mark.bytes
-    }
 }

@@ -1,26 +1,12 @@
 //! Owns: what becomes of replies that waited until something is safe when it never will be: each becomes an error, and
 //! pushes among them stay. Does not own: when that is so (`crate::safe`), answers of HTTP (the server's).
 
-use weft_protocol::reply::{Aggregate, ReplyVisitor, Text};
+use weft_protocol::reply::Passed;
 use weft_protocol::respb::reply::ReplyKind;
 use weft_protocol::{Limits, Outcome, resp, respb};
 
 use super::{Output, Protocol, ReplySink, Wire};
 use crate::error::Error;
-
-/// Where a reply ends is all that counts.
-struct Skip;
-
-impl ReplyVisitor for Skip {
-    fn text(&mut self, _: Text, _: usize, _: &[u8]) {}
-    fn int(&mut self, _: i64) {}
-    fn double(&mut self, _: f64) {}
-    fn boolean(&mut self, _: bool) {}
-    fn null(&mut self, _: bool) {}
-    fn open(&mut self, _: Aggregate, _: Option<u32>) {}
-    fn close(&mut self) {}
-    fn open_text(&mut self) {}
-}
 
 impl Output {
     /// Each reply that waits for an epoch becomes this error. Says whether that could be: what waits are whole replies
@@ -47,11 +33,12 @@ fn first_of(bytes: &[u8], wire: Wire) -> Option<(usize, bool)> {
     // The server wrote them: they are as long as they are.
     let limits = Limits { frame_bytes_max: u32::MAX, argument_bytes_max: u32::MAX, ..Limits::DEFAULT };
     match wire.protocol {
-        Protocol::Resp2 | Protocol::Resp3 => match resp::ReplyDecoder::new(limits).decode(bytes, &mut Skip) {
+        Protocol::Resp2 | Protocol::Resp3 => match resp::ReplyDecoder::new(limits).decode(bytes, &mut Passed)
+        {
             Outcome::Complete(frame) => Some((frame.len, !frame.push)),
             _ => None,
         },
-        Protocol::Respb => match respb::ReplyDecoder::new(limits).decode(bytes, &mut Skip) {
+        Protocol::Respb => match respb::ReplyDecoder::new(limits).decode(bytes, &mut Passed) {
             Outcome::Complete(frame) => Some((frame.len, frame.kind == ReplyKind::Reply)),
             _ => None,
         },

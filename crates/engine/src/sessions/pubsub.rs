@@ -76,23 +76,6 @@ impl Default for Patterns {
     }
 }
 
-/// What is special in a pattern.
-const SPECIAL: &[u8] = b"*?[\\";
-
-/// What every channel begins with that a pattern stands for.
-fn literal(pattern: &[u8]) -> &[u8] {
-    pattern.iter().position(|byte| SPECIAL.contains(byte)).map_or(pattern, |end| &pattern[..end])
-}
-
-/// What every channel begins and ends with that a pattern with something special stands for; nothing of what stands
-/// behind a class or a backslash.
-fn ends(pattern: &[u8]) -> Option<(&[u8], &[u8])> {
-    let first = literal(pattern);
-    let last = pattern.iter().rposition(|byte| SPECIAL.contains(byte))? + 1;
-    let is_plain = !pattern.iter().any(|byte| matches!(byte, b'[' | b'\\'));
-    Some((first, if is_plain { &pattern[last..] } else { b"" }))
-}
-
 impl Patterns {
     fn place(&self, (first, last): (&[u8], &[u8])) -> Place {
         (first.len(), last.len(), self.hasher.hash(&[first, last].concat()))
@@ -103,7 +86,7 @@ impl Patterns {
         }
         let name: Arc<[u8]> = pattern.into();
         self.list.insert(Arc::clone(&name), vec![who]);
-        let Some(ends) = ends(pattern) else { return };
+        let Some(ends) = glob::ends(pattern) else { return };
         let place = self.place(ends);
         self.by_ends.entry(place).or_default().insert(name);
         *self.lengths.entry(ends.0.len()).or_default().entry(ends.1.len()).or_default() += 1;
@@ -115,7 +98,7 @@ impl Patterns {
             return;
         }
         self.list.remove(pattern);
-        let Some(ends) = ends(pattern) else { return };
+        let Some(ends) = glob::ends(pattern) else { return };
         let place = self.place(ends);
         if let Some(names) = self.by_ends.get_mut(&place) {
             names.remove(pattern);
@@ -137,7 +120,7 @@ impl Patterns {
     /// Those that a channel matches.
     fn each(&self, channel: &[u8], mut visit: impl FnMut(&[u8], &[Recipient])) {
         // A pattern that begins like the channel has nothing special before that ends.
-        let common = literal(channel).len();
+        let common = glob::literal(channel).len();
         if let Some(subscribers) = self.list.get(channel).filter(|_| common == channel.len()) {
             visit(channel, subscribers);
         }
@@ -356,7 +339,7 @@ const CHANNELS: &[u8] = b"__key";
 
 /// Whether a channel may be one of events, or a pattern stand for one.
 fn may_be_heard_by(name: &[u8], is_pattern: bool) -> bool {
-    let literal = if is_pattern { literal(name) } else { name };
+    let literal = if is_pattern { glob::literal(name) } else { name };
     let common = literal.len().min(CHANNELS.len());
     literal[..common] == CHANNELS[..common]
         && (is_pattern && literal.len() < name.len() || common == CHANNELS.len())

@@ -1,6 +1,7 @@
 //! Owns: what MULTI and WATCH keep for a session. Does not own: EXEC itself (`crate::executor::exec`), the versions of
 //! watched keys (`weft_store::watch`).
 
+use std::any::Any;
 use std::collections::HashMap;
 
 use weft_store::{Batch, Key, WatchVersion};
@@ -34,6 +35,9 @@ pub struct Transaction {
     pub db: Option<u8>,
     /// The commands.
     pub queued: Vec<OwnedArgs>,
+    /// What was read of texts that commands bring, by the numbers of these, in their order: in the form of whoever runs
+    /// them (`crate::trigger`).
+    pub ahead: Vec<(usize, Box<dyn Any + Send + Sync>)>,
     /// What the commands take.
     pub queued_bytes: usize,
     /// WATCH. Each is registered in the shard of its key until it is given back there.

@@ -3,7 +3,7 @@
 //! claim (`weft_store::waiters`).
 
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use weft_protocol::table::{CommandSpec, policy};
@@ -263,6 +263,27 @@ pub struct Ready {
     pub(crate) db: u8,
     pub(crate) key: Box<[u8]>,
     pub(crate) news: News,
+}
+
+/// A way through those who wait for a key that was written to: it meets those who have use for what stands there.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    /// Who comes later has seen what there is.
+    pub(crate) end: u64,
+    /// How many of the ways through lines of the value itself are behind it, and where it is in this one.
+    pub(crate) step: u8,
+    pub(crate) from: Spot,
+    /// Readers whom it has met though nothing has come for them.
+    pub(crate) vain: usize,
+    /// The groups whose lines are to be gone through, when those of the value itself have been.
+    pub(crate) groups: Option<VecDeque<Box<[u8]>>>,
+}
+
+/// Those who read a key that was written to and are not served yet: where the way through them is.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    pub(crate) ready: Ready,
+    pub(crate) visit: Visit,
 }
 
 /// What of a key that was written to is new to those who wait for it, if it holds a stream. Only readers of streams

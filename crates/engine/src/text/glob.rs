@@ -17,6 +17,23 @@ const PLACES_MAX: usize = 4096;
 /// Bits of a word.
 const BITS: usize = u64::BITS as usize;
 
+/// What stands for more than itself in a pattern.
+const SPECIAL: &[u8] = b"*?[\\";
+
+/// What every text begins with that a pattern stands for.
+pub(crate) fn literal(pattern: &[u8]) -> &[u8] {
+    pattern.iter().position(|byte| SPECIAL.contains(byte)).map_or(pattern, |end| &pattern[..end])
+}
+
+/// What every text begins and ends with that a pattern with something special stands for; nothing of what stands behind
+/// a class or a backslash. Nothing of a pattern that stands for itself alone.
+pub(crate) fn ends(pattern: &[u8]) -> Option<(&[u8], &[u8])> {
+    let first = literal(pattern);
+    let last = pattern.iter().rposition(|byte| SPECIAL.contains(byte))? + 1;
+    let is_plain = !pattern.iter().any(|byte| matches!(byte, b'[' | b'\\'));
+    Some((first, if is_plain { &pattern[last..] } else { b"" }))
+}
+
 /// Whether `text` matches `pattern`.
 #[must_use]
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {

@@ -98,9 +98,31 @@ pub struct Trigger {
     pub slots: usize,
     /// The [`member`]s of the event that it looks at, or hands on.
     pub reads: u8,
+    /// Whether its own expressions may take long.
+    pub long: bool,
     link: Link,
     /// What has come of it.
     pub figures: Arc<Figures>,
+}
+
+/// A trigger that was read, and of what.
+#[derive(Debug)]
+pub(crate) struct Read {
+    name: Box<[u8]>,
+    text: Box<[u8]>,
+    pub(super) trigger: Result<Trigger, Problem>,
+}
+
+impl Read {
+    pub(crate) fn of(name: &[u8], text: &[u8]) -> Self {
+        Self { name: name.into(), text: text.into(), trigger: Trigger::parse(name, text, (0, true, "")) }
+    }
+    pub(super) fn is_of(&self, name: &[u8], text: &[u8]) -> bool {
+        *self.name == *name && *self.text == *text
+    }
+    pub(super) const fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
 }
 
 /// Bytes of a definition.
@@ -128,6 +150,11 @@ impl Trigger {
             Action::Inside(_) | Action::After(_) => 0,
             Action::Stream(_) | Action::Publish(_) => member::ALL,
         };
+        let long = when.is_some()
+            || match &action {
+                Action::Inside(_) | Action::After(_) => false,
+                Action::Stream(to) | Action::Publish(to) => to.may_take_long(),
+            };
         let reads = of_action | when.as_ref().map_or(0, event::members_of);
         Ok(Self {
             name: name.into(),
@@ -142,6 +169,7 @@ impl Trigger {
             action,
             slots,
             reads,
+            long,
             link: Link::default(),
             figures: Arc::default(),
         })

@@ -1,5 +1,5 @@
-//! Owns: what has happened to keys, from the effects of a command, and an event as programs and readers see it. Does
-//! not own: effects (`weft_store::effect`), which triggers an event fires.
+//! Owns: what has happened to keys, from the effects of a command, and what is known of an event. Does not own: what
+//! is there now (`crate::logic`), effects (`weft_store::effect`), which triggers an event fires.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,6 @@ use weft_store::{Cause, Effect, Recorder, Told};
 
 use super::definition::kind;
 use super::index::Index;
-use crate::context::Context;
 pub use crate::program::members::{member, members_of};
 use crate::program::value::{Members, Value};
 
@@ -27,7 +26,7 @@ pub struct Event {
 }
 
 /// Of which kind an effect is.
-pub(super) const fn kind_of(effect: &Effect<'_>) -> Option<u8> {
+pub(crate) const fn kind_of(effect: &Effect<'_>) -> Option<u8> {
     match effect {
         Effect::Delete { cause: Cause::Deleted | Cause::Overdue } | Effect::Move { .. } => Some(kind::DELETE),
         Effect::Delete { cause: Cause::Expired } | Effect::FieldsExpired { last: true } => Some(kind::EXPIRE),
@@ -47,7 +46,7 @@ pub(super) const fn kind_of(effect: &Effect<'_>) -> Option<u8> {
 
 /// What has happened behind a mark to keys that may fire any, each once in the order of its first change: what became
 /// of it in the end.
-pub(super) fn since(index: &Index, recorder: &Recorder, mark: TapeMark) -> Vec<Event> {
+pub(crate) fn since(index: &Index, recorder: &Recorder, mark: TapeMark) -> Vec<Event> {
     let mut events = Events::default();
     let mut note = |db: u8, key: &[u8], kind: u8| {
         if index.has(key) {
@@ -104,31 +103,8 @@ impl Events {
 }
 
 impl Event {
-    /// As programs see it, with the [`member`]s that are read: `kind`, `command`, `db`, `key`, and of what is there now
-    /// `type`, and `length` and `value` of a string.
-    pub(super) fn value(&self, read: u8, command: &[u8], context: &mut Context<'_, '_>) -> Value {
-        let mut members = self.members(read, command);
-        if read & member::STATE != 0 && self.kind == kind::SET {
-            self.state(&mut members, context);
-        }
-        Value::object(members)
-    }
-    fn state(&self, members: &mut Members, context: &mut Context<'_, '_>) {
-        let key = context.engine.keyspace.key(&self.key);
-        let Ok((shard, mut op)) = context.shard_in(self.db, &key) else { return };
-        let Some(value) = shard.peek(&mut op, &key) else { return };
-        let mut put = |name: &str, value: Value| drop(members.insert(name.as_bytes().into(), value));
-        put("type", Value::text(value.type_name().as_bytes()));
-        let mut digits = weft_store::Digits::default();
-        if let Some(bytes) = value.as_bytes(&mut digits) {
-            put("length", Value::Int(bytes.len() as i64));
-            if bytes.len() <= VALUE_BYTES_MAX {
-                put("value", Value::text(bytes));
-            }
-        }
-    }
     /// What is known of it before it has happened.
-    pub(super) fn members(&self, read: u8, command: &[u8]) -> Members {
+    pub(crate) fn members(&self, read: u8, command: &[u8]) -> Members {
         let mut members = Members::new();
         for (name, bit) in member::NAMES {
             let value = match read & bit {

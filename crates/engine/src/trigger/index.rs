@@ -43,22 +43,9 @@ struct Trunk {
     node: Arc<Node>,
 }
 
-/// The bytes before a pattern's first wildcard, and whether there is one.
-fn literal(pattern: &[u8]) -> (&[u8], bool) {
-    match pattern.iter().position(|byte| b"*?[\\".contains(byte)) {
-        Some(at) => (&pattern[..at], true),
-        None => (pattern, false),
-    }
-}
-
-/// The bytes behind a pattern's last wildcard, from the last one on. A pattern with a class of letters has none: where
-/// a class ends is not looked at here.
+/// The bytes that every key ends with which a pattern with a wildcard stands for, from the last one on.
 fn end(pattern: &[u8]) -> Vec<u8> {
-    if pattern.iter().any(|byte| b"[\\".contains(byte)) {
-        return Vec::new();
-    }
-    let is_literal = |byte: &&u8| !b"*?".contains(byte);
-    pattern.iter().rev().take_while(is_literal).copied().collect()
+    glob::ends(pattern).map_or(Vec::new(), |(_, end)| end.iter().rev().copied().collect())
 }
 
 /// A pattern as the tree has it.
@@ -77,9 +64,9 @@ enum How {
 
 impl<'t> Parts<'t> {
     fn of(pattern: &'t [u8]) -> Self {
-        let (literal, has_wildcard) = literal(pattern);
+        let literal = glob::literal(pattern);
         let how = match &pattern[literal.len()..] {
-            _ if !has_wildcard => How::Exact,
+            b"" => How::Exact,
             b"*" => How::Open,
             _ => How::Wildcards,
         };
@@ -254,13 +241,12 @@ fn visit_open<'i>(node: &'i Node, key: &[u8], visit: &mut impl FnMut(&'i Arc<Tri
         return false;
     }
     let Some(ends) = &node.ends else { return true };
-    let reversed: Vec<u8> = key.iter().rev().copied().collect();
-    let (mut node, mut rest) = (&**ends, &reversed[..]);
-    while let Some((&byte, behind)) = rest.split_first()
+    let (mut node, mut rest) = (&**ends, key);
+    while let Some((&byte, before)) = rest.split_last()
         && let Some(next) = node.next.find(byte)
-        && let Some(behind) = next.behind(behind)
+        && let Some(before) = next.before(before)
     {
-        (node, rest) = (next, behind);
+        (node, rest) = (next, before);
         if !ask(&node.open, key, visit) {
             return false;
         }

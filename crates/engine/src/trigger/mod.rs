@@ -1,42 +1,40 @@
-//! Owns: triggers: what happens when keys change. Does not own: the commands that store them (`crate::logic`),
-//! programs (`crate::program`), when changes are looked at (`crate::runner`).
+//! Owns: triggers: what is to happen when keys change, which of them a key may fire, what waits to be done. Does not
+//! own: firing them and the commands that store them (`crate::logic`), programs (`crate::program`), when changes are
+//! looked at (`crate::runner`).
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`definition`] | a trigger, read from its JSON |
 //! | [`index`], `tree` | which triggers a key may fire, by its first bytes and its last ones |
 //! | [`event`] | what has happened, from the effects of a command |
-//! | `fire`, `direct` | a command with the triggers that it fires, in one group; the commonest of them |
-//! | `counted` | what is counted meanwhile |
-//! | `outbox` | what is done afterwards: attempts, back-off, dead letters |
+//! | `direct` | the commonest of them |
+//! | `counted` | what is counted while they fire |
+//! | `ahead` | what queued commands bring as texts, read |
+//! | `waiting` | what waits to be done afterwards |
 
+mod ahead;
 mod counted;
 pub mod definition;
 mod direct;
 pub mod event;
-mod fire;
 pub mod index;
-mod outbox;
 mod parse;
 mod tree;
+mod waiting;
 
 use parking_lot::RwLock;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use weft_store::Section;
-
-use crate::catalogue::{DELETED, Named};
-use crate::engine::Engine;
-use crate::special;
+use crate::catalogue::Named;
+pub(crate) use ahead::Ahead;
 pub(crate) use counted::Counted;
 use definition::Trigger;
 pub(crate) use direct::Direct;
-pub(crate) use fire::{may_fire, needs, run, stands_at};
 use index::Index;
-pub use outbox::Outbox;
-pub(crate) use outbox::{Runner, Way};
+pub use waiting::Outbox;
+pub(crate) use waiting::{WAITING_BYTES_MAX, Way};
 
 /// Triggers that may be stored.
 pub const TRIGGERS_MAX: usize = 65_536;
@@ -76,6 +74,18 @@ impl Deref for Triggers {
 }
 
 impl Triggers {
+    /// Puts some in the place of what has their names, or takes that away. Says whether there are any then, and whether
+    /// any for keys that go by themselves.
+    pub(crate) fn put(
+        &self,
+        triggers: impl IntoIterator<Item = (Box<[u8]>, Option<Trigger>)>,
+    ) -> (bool, bool) {
+        let changes = self.stored.put(triggers);
+        let mut index = self.index.write();
+        let index = Arc::make_mut(&mut index);
+        index.change(changes.iter().map(|(old, new)| (old.as_ref(), new.as_ref())));
+        (!index.is_empty(), index.has_by_itself())
+    }
     /// Those that keys may fire, as they are now.
     #[must_use]
     pub fn index(&self) -> Arc<Index> {
@@ -90,21 +100,23 @@ pub(crate) struct Seen {
     index: Arc<Index>,
     /// What the last trigger of the commonest form does.
     direct: Option<Box<Direct>>,
+    /// The trigger that is to be stored, read before everything is locked.
+    read: Option<definition::Read>,
 }
 
 impl Default for Seen {
     fn default() -> Self {
-        Self { version: u64::MAX, index: Arc::default(), direct: None }
+        Self { version: u64::MAX, index: Arc::default(), direct: None, read: None }
     }
 }
 
 impl Seen {
     /// As it is now. Triggers change while nobody is in a batch: what is looked at inside one holds until its end.
     #[inline]
-    pub(crate) fn index(&mut self, engine: &Engine) -> &Arc<Index> {
-        let version = engine.triggers.version();
+    pub(crate) fn index(&mut self, triggers: &Triggers) -> &Arc<Index> {
+        let version = triggers.version();
         if version != self.version {
-            *self = Self { version, index: engine.triggers.index(), direct: None };
+            (self.version, self.index, self.direct) = (version, triggers.index(), None);
         }
         &self.index
     }
@@ -112,39 +124,6 @@ impl Seen {
     #[inline]
     pub(crate) fn last(&self) -> &Index {
         &self.index
-    }
-}
-
-impl Engine {
-    /// Puts triggers in the place of what has their names, or takes that away.
-    pub(crate) fn put_triggers(&self, triggers: impl IntoIterator<Item = (Box<[u8]>, Option<Trigger>)>) {
-        let changes = self.triggers.put(triggers);
-        let mut index = self.triggers.index.write();
-        let index = Arc::make_mut(&mut index);
-        index.change(changes.iter().map(|(old, new)| (old.as_ref(), new.as_ref())));
-        self.special.set(special::TRIGGERS, !index.is_empty());
-        self.special.set(special::TRIGGERS_BY_ITSELF, index.has_by_itself());
-    }
-
-    /// Reads the triggers of the catalogue: when it came from a log or a snapshot. Says which could not be read, and
-    /// why.
-    pub(crate) fn load_triggers(&self) -> Vec<String> {
-        let (mut problems, mut all) = (Vec::new(), Vec::new());
-        for (name, entry) in self
-            .keyspace
-            .catalogue()
-            .entries(Section::Triggers)
-            .into_iter()
-            .filter(|(name, _)| **name != *DELETED)
-        {
-            match Trigger::of_entry(&name, &entry) {
-                Ok(trigger) => all.push((name, Some(trigger))),
-                Err(why) => problems.push(format!("trigger '{}': {why}", String::from_utf8_lossy(&name))),
-            }
-        }
-        self.put_triggers(all);
-        self.triggers.outbox.begin(self);
-        problems
     }
 }
 

@@ -68,14 +68,15 @@ fn action(parser: &mut Parser, root: &Place<'_>, on: u8) -> Result<Action, Probl
     };
     Ok(match name {
         "inside" if on & kind::BY_ITSELF != 0 => {
-            return Err(place.wrong("what happens by itself (expire, evict) cannot fail: use after"));
+            let text = "what happens by itself (expire, evict) cannot fail: use after or publish";
+            return Err(place.wrong(text));
         }
         "inside" => Action::Inside(place.text("the name of a program")?.as_bytes().into()),
         "after" => Action::After(place.text("the name of a program")?.as_bytes().into()),
         "stream" if on & kind::BY_ITSELF != 0 => {
-            return Err(
-                place.wrong("what happens by itself (expire, evict) has no group to be told in: use after")
-            );
+            return Err(place.wrong(
+                "what happens by itself (expire, evict) has no group to be told in: use after or publish",
+            ));
         }
         "stream" => Action::Stream(parser.expr(&place)?),
         _ => Action::Publish(parser.expr(&place)?),

@@ -242,6 +242,11 @@ impl Node {
         (same && (begins.len() <= HEAD_BYTES || begins[HEAD_BYTES..] == self.label[HEAD_BYTES..]))
             .then_some(behind)
     }
+    /// What comes before its label, which is read from the last byte on.
+    pub(super) fn before<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
+        let (before, ends) = key.split_at(key.len().checked_sub(self.label.len())?);
+        ends.iter().rev().eq(&self.label).then_some(before)
+    }
 }
 
 impl Drop for Node {

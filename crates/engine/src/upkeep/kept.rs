@@ -118,6 +118,15 @@ impl Engine {
         self.post_all(|| Message::Safe);
     }
 
+    /// What others have brought for a client, behind this place of its output, waits as its own replies do: for all
+    /// that was told when it came, where it is the reply of a request, or readers wait too.
+    pub fn hold_brought(&self, output: &mut Output, from: OutputPlace, is_reply: bool) {
+        let told = if is_reply { self.keyspace.told_epoch() } else { 0 };
+        if self.special.has(special::HELD) && self.hold_output(output, from, told) {
+            self.safe.wake();
+        }
+    }
+
     /// What was written behind this place waits, if anything has been told that is not safe yet: who reads does not see
     /// it before either (`strict-reads`). `own`: the last epoch that the writer has told something in. Says whether it
     /// waits.

@@ -63,6 +63,10 @@ fn a_program_that_runs_out_its_time_is_over_in_twice_that() {
         "steps":[{"for":"i","range":[0,50000],"do":[["SET","full:${i}","a value"]]}]}"#;
     bench.text(client, "CONFIG SET program-memory-max 100gb");
     assert_eq!(show(&bench.run_args(client, &[b"PROGRAM", b"EVAL", fill.as_bytes()])[0]), "nil");
+    // Whoever listens is told behind the program, and belongs to its time.
+    let listener = bench.connect(Protocol::Resp3);
+    let patterns: Vec<String> = (0..300).map(|at| format!("[c{at}]")).collect();
+    bench.run(listener, &format!("PSUBSCRIBE {}", patterns.join(" ")));
     let large = "v".repeat(1000);
     let mut wrong = Vec::new();
     for body in BODIES {

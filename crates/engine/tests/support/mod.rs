@@ -8,6 +8,7 @@ pub(crate) mod replies;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use weft_engine::blocking::End;
 use weft_engine::mailbox::{Address, Kill, Message, Recipient};
@@ -158,6 +159,36 @@ pub(crate) struct Bench {
     worker: u16,
     /// The batch that is being gathered.
     fed: Requests,
+}
+
+/// Runs commands on every protocol and compares the answers.
+pub(crate) fn script(steps: &[(&str, &str)]) {
+    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
+        let mut bench = Bench::new();
+        let client = bench.connect(protocol);
+        for (command, expected) in steps {
+            assert_eq!(bench.text(client, command), *expected, "{command} over {protocol:?}");
+        }
+    }
+}
+
+/// Runs commands, each with the events that follow it: `set:k expire:k`.
+pub(crate) fn events_are(steps: &[(&str, &str)]) {
+    let mut bench = Bench::new();
+    let (client, other) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let all = weft_engine::notify::parse("AKE").expect("flags");
+    bench.engine.settings.notify_flags.store(all, Relaxed);
+    bench.run(other, "PSUBSCRIBE __keyevent*");
+    for (command, expected) in steps {
+        bench.run(client, command);
+        let event = |reply| {
+            let line = show(reply);
+            let words: Vec<&str> = line.trim_matches(['[', ']']).split(' ').collect();
+            format!("{}:{}", words[2].split_once("__:").expect("an event").1, words[3])
+        };
+        let got: Vec<String> = bench.take(other).iter().map(event).collect();
+        assert_eq!(got.join(" "), *expected, "{command}");
+    }
 }
 
 impl Bench {
@@ -488,7 +519,7 @@ impl Bench {
     }
     /// `enable-debug-command yes`.
     pub(crate) fn allow_debug(&self) {
-        self.engine.settings.debug_command.store(1, std::sync::atomic::Ordering::Relaxed);
+        self.engine.settings.debug_command.store(1, Relaxed);
     }
     /// Whether the client's SHUTDOWN was heard.
     pub(crate) fn is_shutting_down(&self, client: u32) -> bool {

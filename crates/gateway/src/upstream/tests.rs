@@ -1,4 +1,4 @@
-//! Tests of a worker's connections to one server, over sockets.
+//! Owns: tests of one server behind, spoken to without a socket of a client. Does not own: what that server answers.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 

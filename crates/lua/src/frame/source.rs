@@ -12,11 +12,9 @@ impl Frame<'_> {
     /// Compiles source text and pushes it as a function, or the message why it is none.
     pub(crate) fn load(&mut self, source: &[u8], name: &CStr) -> Result<(), ()> {
         self.place();
-        if source.first() == Some(&ffi::LUA_SIGNATURE[0]) {
-            self.push_bytes(b"attempt to load a binary chunk: only source text is run");
-            return Err(());
-        }
-        let mut reading = Reading { rest: source, frame: self };
+        // Behind a blank bytecode is text too, and an error in it, as in Valkey.
+        let is_binary = source.first() == Some(&ffi::LUA_SIGNATURE[0]);
+        let mut reading = Reading { before: if is_binary { b" " } else { b"" }, rest: source, frame: self };
         let data = (&raw mut reading).cast();
         let depth = reading.frame.shared().memory.pause();
         // SAFETY: compiling is protected by Lua itself, and its errors come as a code, that of memory among them; the
@@ -29,6 +27,8 @@ impl Frame<'_> {
 
 /// A source on its way to the compiler.
 struct Reading<'r, 'f> {
+    /// What comes first.
+    before: &'static [u8],
     rest: &'r [u8],
     frame: &'r mut Frame<'f>,
 }
@@ -40,6 +40,12 @@ const READ_BYTES: usize = 64 << 10;
 unsafe extern "C-unwind" fn read(_: *mut lua_State, data: *mut c_void, bytes: *mut usize) -> *const c_char {
     // SAFETY: `load` has given it, and waits.
     let reading = unsafe { &mut *data.cast::<Reading<'_, '_>>() };
+    if !reading.before.is_empty() {
+        let before = std::mem::take(&mut reading.before);
+        // SAFETY: Lua asks for it there.
+        unsafe { *bytes = before.len() };
+        return before.as_ptr().cast();
+    }
     let (piece, rest) = reading.rest.split_at(reading.rest.len().min(READ_BYTES));
     let depth = reading.frame.shared().memory.enter();
     let ends =

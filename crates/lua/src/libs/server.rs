@@ -101,10 +101,26 @@ fn with_args<R>(frame: &mut Frame<'_>, with: impl FnOnce(&mut Frame<'_>, &[&[u8]
         for (at, arg) in args.iter_mut().enumerate().take(count) {
             *arg = word(frame, at + 1)?;
         }
+        has_room(frame, &args[..count])?;
         return Ok(with(frame, &args[..count]));
     }
-    let args: Result<Vec<&[u8]>, Raise> = (1..=count).map(|at| word(frame, at)).collect();
-    Ok(with(frame, &args?))
+    let args = (1..=count).map(|at| word(frame, at)).collect::<Result<Vec<&[u8]>, Raise>>()?;
+    has_room(frame, &args)?;
+    Ok(with(frame, &args))
+}
+
+/// They are composed once more, and one text may stand there thousands of times: together they are no more than scripts
+/// may have.
+#[inline]
+fn has_room(frame: &mut Frame<'_>, args: &[&[u8]]) -> Result<(), Raise> {
+    let bytes = args.iter().fold(0, |bytes: usize, arg| bytes.saturating_add(arg.len()));
+    if bytes <= PIECE_BYTES {
+        return Ok(());
+    }
+    if bytes > frame.shared().memory.limit_bytes() {
+        return Err(fail(frame, "not enough memory for the arguments of this call"));
+    }
+    frame.step_bytes(bytes)
 }
 
 /// An argument of a command.
@@ -134,6 +150,13 @@ fn push_number_text(frame: &mut Frame<'_>, number: f64) {
 
 fn run(frame: &mut Frame<'_>) -> Result<Called, Raise> {
     frame.reserve(8)?;
+    // Also whoever catches that it is told to end calls nothing more.
+    if let Some(why) = frame.shared().killed.clone() {
+        return Err(frame.raise_table(&why));
+    }
+    if frame.shared().pace.calls() {
+        frame.tick()?;
+    }
     let called = with_args(frame, |frame, args| frame.with_host(|host, frame| host.call(args, frame)))?;
     called.ok_or_else(|| fail(frame, "commands can be called while a script runs, and none does"))
 }
@@ -267,6 +290,9 @@ fn acl_check_cmd(frame: &mut Frame<'_>) -> Answer {
     Ok(1)
 }
 
+/// What is beyond is left out of the log, as Valkey does.
+const LOG_BYTES_MAX: usize = 1 << 10;
+
 fn log(frame: &mut Frame<'_>) -> Answer {
     if frame.args() < 2 {
         return Err(fail(frame, "server.log() requires two arguments or more."));
@@ -288,7 +314,8 @@ fn log(frame: &mut Frame<'_>) -> Answer {
             if arg > 2 {
                 text.push(b' ');
             }
-            text.extend_from_slice(frame.arg_bytes(arg)?);
+            let bytes = frame.arg_bytes(arg)?;
+            text.extend_from_slice(&bytes[..bytes.len().min(LOG_BYTES_MAX - text.len().min(LOG_BYTES_MAX))]);
         }
     }
     if let Some(host) = frame.host() {

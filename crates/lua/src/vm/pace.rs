@@ -10,6 +10,9 @@
 //! | many bytes have been taken since the last look | those instructions: at the next one |
 //! | instructions have taken long | those instructions: a part of them, twice as many when they have not |
 //!
+//! What a command takes that a script calls, no count of instructions says: the clock is asked behind each call while
+//! calls take long, and behind [`CALLS_MAX`] while they do not.
+//!
 //! The hook of the coroutine that runs is the one that counts, so it is known which that is.
 
 use std::ffi::c_int;
@@ -31,6 +34,9 @@ const WANTED: Duration = Duration::from_millis(1);
 const FIRST: u32 = 64;
 /// The host is asked no more often, unless [`STEPS_MAX`] instructions have run.
 const RARE: Duration = Duration::from_millis(1);
+/// Calls of commands between two looks at the clock: first, and at most.
+const CALLS_FIRST: u32 = 2;
+const CALLS_MAX: u32 = 8;
 
 /// How fast a state goes through its script.
 pub(crate) struct Pace {
@@ -41,15 +47,28 @@ pub(crate) struct Pace {
     /// When the hook was called last, in this run, and when the host was asked.
     hooked: Option<Instant>,
     looked: Option<Instant>,
+    /// Calls of commands until the clock is asked, how many they are, and when it was asked last.
+    calls_left: u32,
+    calls: u32,
+    called: Option<Instant>,
 }
 
 impl Pace {
     pub(crate) const fn new() -> Self {
-        Self { running: std::ptr::null_mut(), by_time: STEPS_MAX, hooked: None, looked: None }
+        Self {
+            running: std::ptr::null_mut(),
+            by_time: STEPS_MAX,
+            hooked: None,
+            looked: None,
+            calls_left: CALLS_FIRST,
+            calls: CALLS_FIRST,
+            called: None,
+        }
     }
     /// A run begins.
     pub(super) const fn begin(&mut self) {
         (self.by_time, self.hooked, self.looked) = (STEPS_MAX, None, None);
+        (self.calls_left, self.calls, self.called) = (CALLS_FIRST, CALLS_FIRST, None);
     }
     /// The host was asked.
     pub(crate) fn looked(&mut self) {
@@ -59,6 +78,19 @@ impl Pace {
     /// Whether it is time to ask the host for who loops in one function.
     pub(crate) fn is_due(&self) -> bool {
         self.looked.is_none_or(|at| at.elapsed() >= RARE)
+    }
+    /// A command is about to be called. Says whether it is time to ask the host.
+    #[inline]
+    pub(crate) fn calls(&mut self) -> bool {
+        self.calls_left -= 1;
+        self.calls_left == 0 && self.have_called()
+    }
+    fn have_called(&mut self) -> bool {
+        let now = Instant::now();
+        let is_quick = self.called.replace(now).is_some_and(|at| now - at < RARE);
+        self.calls = if is_quick { (self.calls * 2).min(CALLS_MAX) } else { 1 };
+        self.calls_left = self.calls;
+        self.looked.get_or_insert(now).checked_add(RARE).is_some_and(|next| now >= next)
     }
     /// So many instructions have run. Says whether it is time to ask the host.
     fn ran(&mut self, count: u32) -> bool {

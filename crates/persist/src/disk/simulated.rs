@@ -1,7 +1,8 @@
 //! Owns: a disk that loses power, and fails when it is told to, for proofs. Does not own: when it does.
 //!
 //! What was synced stays. Of the rest each sector of 512 bytes has reached the disk or not, as chance has it, in any
-//! order; names change in the order in which they were changed, up to some point.
+//! order; names change in the order in which they were changed, up to some point. What a sync that fails was to write
+//! is not written, nor is it by a later one: as Linux does, programs read it, and the system takes it for written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -21,8 +22,20 @@ struct Content {
     now: Vec<u8>,
     /// As it is on the disk.
     synced: Vec<u8>,
-    /// Sectors that differ.
+    /// Sectors that are to be written.
     dirty: BTreeSet<usize>,
+}
+
+impl Content {
+    /// They are.
+    fn write(&mut self) {
+        self.synced.resize(self.now.len(), 0);
+        for sector in std::mem::take(&mut self.dirty) {
+            let from = (sector * SECTOR_BYTES).min(self.now.len());
+            let end = (from + SECTOR_BYTES).min(self.now.len());
+            self.synced[from..end].copy_from_slice(&self.now[from..end]);
+        }
+    }
 }
 
 /// A change of names that is not on the disk yet.
@@ -40,7 +53,7 @@ pub enum Fault {
     ShortWrite,
     /// Writing fails.
     Write,
-    /// Syncing fails, and nothing is known of what was to be synced.
+    /// Syncing fails, and what was to be written is not.
     Sync,
     /// There is no room: files do not become longer.
     Full,
@@ -253,6 +266,10 @@ impl Disk for Simulated {
     fn shown(&self, name: &str) -> String {
         name.into()
     }
+    fn has(&self, name: &str, file: &dyn File) -> io::Result<bool> {
+        let named = self.state().names.get(name).copied();
+        Ok(named == Some(file.identity()?.1))
+    }
 }
 
 impl File for Open {
@@ -298,12 +315,16 @@ impl File for Open {
     fn sync(&self) -> io::Result<()> {
         let mut state = self.disk.state();
         state.step()?;
-        if state.fault == Some(Fault::Sync) {
+        let fails = state.fault == Some(Fault::Sync);
+        let content = state.content(self.inode)?;
+        if fails {
+            content.dirty.clear();
             return Err(failed());
         }
-        let content = state.content(self.inode)?;
-        content.synced.clone_from(&content.now);
-        content.dirty.clear();
+        content.write();
         Ok(())
+    }
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        Ok((0, self.inode))
     }
 }

@@ -1,9 +1,9 @@
 //! Every effect there and back, alone and in groups.
 
-use weft_store::Section;
 use weft_store::effect::{Cause, Effect, Kind, Pairs, Tape, Text};
 use weft_store::list::End;
 use weft_store::stream::StreamId;
+use weft_store::{Config, Expiry, Keyspace, NewValue, Op, Recorder, Section, wants};
 
 use super::{Decoder, Encoder, MEMBERS_MAX, Mark};
 
@@ -143,6 +143,48 @@ fn members_of_one_key_share_a_request_up_to_a_limit() {
     };
     assert_eq!((requests(2), requests(MEMBERS_MAX)), (1, 1));
     assert_eq!(requests(MEMBERS_MAX + 1), 4, "two requests and their marks");
+}
+
+/// What a worker tells in a row is a request already: the one that the same effect makes where it is told otherwise.
+#[test]
+fn a_row_is_the_requests_that_its_effects_make() {
+    let keyspace = Keyspace::new(Config { shards: 4, ..Config::default() });
+    let mut worker = keyspace.worker().expect("there is a place");
+    let mut merger = worker.merger(wants::VALUES).expect("it is the first");
+    let mut recorder = Recorder::default();
+    recorder.attach(&keyspace);
+    let texts: [(&[u8], &[u8]); 4] =
+        [(b"key", b"text"), (b"", b"t"), (&[b'k'; 300], b"text"), (b"\0\x80", &[0; 40])];
+    let keys: Vec<_> = texts.iter().map(|(key, _)| keyspace.key(key)).collect();
+    let mut batch = worker.enter();
+    for (key, (_, text)) in keys.iter().zip(texts) {
+        let mut op = Op::new(3, 1, &mut recorder);
+        batch.lock(key).set(&mut op, key, NewValue::string(&vec![b'-'; text.len()]), Expiry::None);
+        recorder.end_group();
+        recorder.clear();
+    }
+    keys.iter().for_each(|key| batch.prefetch_bucket(3, key.hash(), false));
+    keys.iter().enumerate().for_each(|(at, key)| batch.prefetch_entry(at, key.hash(), true));
+    let mut rewrites = batch.rewrites((3, 1), &recorder).expect("nothing else is wanted");
+    for (at, (_, text)) in texts.into_iter().enumerate() {
+        assert!(rewrites.text(at, &keys[at], text), "it is written over what is there");
+    }
+    drop(rewrites);
+    drop(batch);
+    let mut rows = 0;
+    let polled = merger.poll(|group| {
+        let Some((row, count)) = group.row() else { return };
+        rows += count;
+        let mut made = Vec::new();
+        for told in group.read() {
+            let mut tape = Tape::default();
+            tape.push(told.db, told.key, &told.effect);
+            assert_eq!(Encoder::default().group(tape.read(), &mut made), 1);
+        }
+        assert_eq!(row, made);
+    });
+    polled.expect("nothing is lost");
+    assert_eq!(rows, 4);
 }
 
 #[test]

@@ -61,12 +61,6 @@ impl<'a, B: Buffer, S: Stack<Open>> ReplyWriter<'a, B, S> {
         self.text_at.is_some() || self.open.last().is_some_and(Open::is_streamed)
     }
 
-    /// Replies from here on belong to `channel`. Not inside an aggregate.
-    pub fn set_channel(&mut self, channel: u16) {
-        debug_assert!(self.open.depth() == 0);
-        self.channel = channel;
-    }
-
     fn head(&mut self, high: u8, low: u8) {
         let [c1, c0] = self.channel.to_be_bytes();
         self.out.extend_from_slice(&[high, low, c1, c0]);

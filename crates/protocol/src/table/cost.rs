@@ -35,6 +35,8 @@ pub enum Cost {
     Trim,
     /// The elements of a value in the form of DUMP.
     Payload(u8),
+    /// All who get the message of a channel, the first argument.
+    Receivers,
     /// All keys of the database.
     Walk,
     /// As many keys as its option COUNT says, or this number.

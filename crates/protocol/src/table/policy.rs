@@ -98,3 +98,9 @@ pub const RUNS_SCRIPT: u64 = 1 << 45;
 pub const RUNS_SHA: u64 = 1 << 46;
 /// Its first argument is the name of a function.
 pub const RUNS_FUNCTION: u64 = 1 << 47;
+/// It looks at all keys of a database, or changes them.
+pub const LOOKS_AT_ALL: u64 = 1 << 48;
+/// It runs programs, or has some run from now on.
+pub const RUNS_STORED: u64 = 1 << 49;
+/// SORT: what its options look up stands in other keys.
+pub const LOOKS_UP: u64 = 1 << 50;

@@ -10,7 +10,7 @@ use super::{Crew, Post, Seat};
 use crate::clock::cpu_ns;
 use crate::limits::SWEEP_MS;
 use crate::poll::Ready;
-use crate::worker::Worker;
+use crate::worker::{Turns, Worker};
 
 /// Per cent of its time on a CPU from which a thread gives workers away. More would wait for what may never come: where
 /// clients share the cores with the server, or let requests gather (`crate::pace`), a thread with too much to do is on
@@ -38,6 +38,7 @@ pub(super) struct Driver<'c, 'e> {
     news: Vec<Ready>,
     /// Where each worker stands in them.
     places: Box<[usize]>,
+    turns: Turns,
     giver: Option<usize>,
     /// The beginning of the present window, and the thread's CPU time then.
     window_us: u64,
@@ -55,6 +56,7 @@ impl<'c, 'e> Driver<'c, 'e> {
             workers: Vec::new(),
             news: Vec::new(),
             places: crew.posts.iter().map(|_| 0).collect(),
+            turns: Turns::default(),
             giver: None,
             window_us: 0,
             window_cpu_us: 0,
@@ -146,9 +148,11 @@ impl<'c, 'e> Driver<'c, 'e> {
             }
         }
         let mut is_over = false;
-        for worker in &mut self.workers {
+        for place in self.turns.begin(&self.workers) {
+            let worker = &mut self.workers[place];
             if worker.is_due(now_ms) {
-                is_over |= worker.tick(now_ms, now_us);
+                is_over |= worker.tick_in_turn(now_ms, now_us, self.turns.of(place));
+                self.turns.had(worker);
                 now_us = worker.clock_us();
             }
         }

@@ -9,10 +9,8 @@ use weft_store::Counter;
 
 /// How long one that failed is left alone, in milliseconds.
 const TRIED_MS: u64 = 5000;
-/// The same of a log that is long: it is written whole, and may fill a disk.
-const REST: Duration = Duration::from_secs(30);
-
-/// A log that is long is left as it is, since a snapshot that was to take its place could not be made.
+/// A log that is long is left as it is for a while, since a snapshot that was to take its place could not be made: it
+/// is written whole, and may fill a disk.
 #[derive(Default)]
 pub(super) struct Rest(Option<Instant>);
 
@@ -20,8 +18,9 @@ impl Rest {
     pub(super) fn begin(&mut self, now: Instant) {
         self.0 = Some(now);
     }
-    pub(super) fn is_over(&self, now: Instant) -> bool {
-        self.0.is_none_or(|began| now.saturating_duration_since(began) >= REST)
+    pub(super) fn is_over(&self, engine: &Engine, now: Instant) -> bool {
+        let rest = Duration::from_millis(engine.settings.rewrite_rest_ms.load(Relaxed));
+        self.0.is_none_or(|began| now.saturating_duration_since(began) >= rest)
     }
 }
 
@@ -148,10 +147,15 @@ mod tests {
     #[test]
     fn a_rewrite_that_failed_is_left_alone_for_half_a_minute() {
         let (mut rest, now) = (Rest::default(), Instant::now());
-        assert!(rest.is_over(now));
+        let (engine, _) = written();
+        assert!(rest.is_over(&engine, now));
         rest.begin(now);
         for (passed_ms, is_over) in [(0, false), (29_999, false), (30_000, true)] {
-            assert_eq!(rest.is_over(now + Duration::from_millis(passed_ms)), is_over, "{passed_ms} ms");
+            assert_eq!(
+                rest.is_over(&engine, now + Duration::from_millis(passed_ms)),
+                is_over,
+                "{passed_ms} ms"
+            );
         }
     }
 

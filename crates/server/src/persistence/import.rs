@@ -5,11 +5,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use weft_engine::args::OwnedArgs;
+use weft_engine::args::{OwnedArgs, find};
 use weft_engine::mailbox::Address;
 use weft_engine::reply::Output;
 use weft_engine::requests::What;
-use weft_engine::{Engine, Executor, Postponed, inner};
+use weft_engine::{Engine, Executor, Postponed};
 
 use super::load::Progress;
 use crate::notice;
@@ -64,7 +64,7 @@ pub(super) fn import(engine: &'static Engine, mut import: Import) -> io::Result<
         progress.tell(engine, (read, import.bytes.unwrap_or(read)));
         count += 1;
         let first = words.get(1).map(Vec::as_slice);
-        let Some(id) = words.first().and_then(|name| inner::find(name, first)) else {
+        let Some(id) = words.first().and_then(|name| find(name, first)) else {
             break Err(format!("{file}: byte {at}: there is no command {}", shown(&words)));
         };
         session.hold_back();

@@ -66,7 +66,7 @@ impl Found {
         if let Some(disk) = &disk {
             // One that names no files never counted: the snapshot that it was to begin behind was not whole.
             let kept = Kept::find(Arc::clone(disk), &places.base).map_err(problem)?;
-            if let Some(kept) = kept.filter(|kept| kept.manifest().names().next().is_some()) {
+            if let Some(kept) = kept.filter(|kept| !kept.is_empty()) {
                 return Ok(Self::Log(Arc::clone(disk), kept));
             }
             let manifest = format!("{}.manifest", places.base);
@@ -184,10 +184,9 @@ fn read(
         }
         loaders.finish();
         match meeting.failed() {
-            Some(Failure::Strange { file, at, strange }) => {
+            Some(Failure { file, at, strange }) => {
                 Err(problem(Problem::strange(disk.shown(&file), at, strange)))
             }
-            Some(Failure::Panic) => Err(stop("a thread that loads has panicked".into())),
             None => summary.map_err(problem),
         }
     });
@@ -250,30 +249,42 @@ struct Block {
 
 /// The room that blocks take until all threads are done with them: a log may consist of blocks of hundreds of MiB.
 #[derive(Clone, Default)]
-struct Room(Arc<(Mutex<usize>, Condvar)>);
+struct Room(Arc<(Mutex<Filled>, Condvar)>);
+
+#[derive(Default)]
+struct Filled {
+    bytes: usize,
+    /// Those that wait for room.
+    #[cfg(test)]
+    waiting: usize,
+}
 
 /// Bytes of it; they are given back at the end.
 struct Taken(Room, usize);
 
 impl Room {
-    fn bytes(&self) -> MutexGuard<'_, usize> {
+    fn filled(&self) -> MutexGuard<'_, Filled> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Waits until there is room.
     fn take(&self, bytes: usize) -> Taken {
-        let mut taken = self.bytes();
-        while *taken > 0 && *taken + bytes > WAITING_BYTES_MAX {
-            taken = self.0.1.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        let mut filled = self.filled();
+        while filled.bytes > 0 && filled.bytes + bytes > WAITING_BYTES_MAX {
+            #[cfg(test)]
+            (filled.waiting += 1);
+            filled = self.0.1.wait(filled).unwrap_or_else(PoisonError::into_inner);
+            #[cfg(test)]
+            (filled.waiting -= 1);
         }
-        *taken += bytes;
-        drop(taken);
+        filled.bytes += bytes;
+        drop(filled);
         Taken(self.clone(), bytes)
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        *self.0.bytes() -= self.1;
+        self.0.filled().bytes -= self.1;
         self.0.0.1.notify_all();
     }
 }
@@ -322,8 +333,7 @@ impl<'s> Loaders<'s> {
     fn finish(self) {
         let (senders, threads): (Vec<_>, Vec<_>) = self.threads.into_iter().unzip();
         drop(senders);
-        // A panic was said to the meeting.
-        threads.into_iter().for_each(|thread| drop(thread.join()));
+        threads.into_iter().for_each(|thread| thread.join().expect("one that panics ends the process"));
     }
 }
 
@@ -334,12 +344,11 @@ fn load_blocks(
     part: Part,
     meeting: &Meeting,
 ) {
-    let _seat = Seat(meeting);
     let mut applier = Applier::new(engine, part);
     for block in blocks {
         let requests = (&block.requests[..], block.is_of_snapshot);
         if let Err(strange) = applier.apply(&mut worker, requests, meeting) {
-            return meeting.fail(Failure::Strange { file: block.file.clone(), at: block.at, strange });
+            return meeting.fail(Failure { file: block.file.clone(), at: block.at, strange });
         }
     }
     part.fit(engine, &mut worker);
@@ -347,9 +356,10 @@ fn load_blocks(
 
 /// Why loading has failed.
 #[derive(Clone)]
-enum Failure {
-    Strange { file: String, at: u64, strange: Strange },
-    Panic,
+struct Failure {
+    file: String,
+    at: u64,
+    strange: Strange,
 }
 
 /// Where the threads that load wait for each other, at an effect on several keys.
@@ -399,17 +409,6 @@ impl Meeting {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         Ok(())
-    }
-}
-
-/// A thread's place in a meeting, which ends for all when it panics.
-struct Seat<'m>(&'m Meeting);
-
-impl Drop for Seat<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.fail(Failure::Panic);
-        }
     }
 }
 
@@ -544,19 +543,22 @@ mod tests {
                     sender.send(reader.take(bytes)).expect("somebody listens");
                 }
             });
-            let comes = || {
-                (0..1000).find_map(|_| {
+            let waits = || {
+                while room.filled().waiting == 0 {
+                    assert!(taken.try_recv().is_err(), "it has taken what it was to wait for");
                     std::thread::yield_now();
-                    taken.try_recv().ok()
-                })
+                }
+                assert!(taken.try_recv().is_err(), "it waits for what it has not taken");
             };
-            assert!(comes().is_none(), "a large one waits alone");
+            // A large one waits alone.
+            waits();
             drop(large);
             let two = [taken.recv().expect("it has room"), taken.recv().expect("both have room")];
-            assert!(comes().is_none(), "there is no room for one byte more");
+            // There is no room for one byte more.
+            waits();
             drop(two);
             drop(taken.recv().expect("it has room"));
-            assert_eq!(*room.bytes(), 0);
+            assert_eq!(room.filled().bytes, 0);
         });
     }
 
@@ -567,16 +569,13 @@ mod tests {
         meeting.expect(3);
         std::thread::scope(|scope| {
             let waiting: Vec<_> = (0..2).map(|_| scope.spawn(|| meeting.meet().is_err())).collect();
-            let gone = std::thread::Builder::new().name("goes".into()).spawn_scoped(scope, || {
-                let _seat = Seat(&meeting);
-                panic!("as it is to be");
-            });
-            assert!(gone.expect("a thread").join().is_err());
+            let strange = Strange { offset: 7, why: "as it is to be" };
+            meeting.fail(Failure { file: "a.aof.1.log".into(), at: 32, strange });
             for waiting in waiting {
                 assert!(waiting.join().expect("it comes back"), "the third will not come");
             }
         });
-        assert!(matches!(meeting.failed(), Some(Failure::Panic)));
+        assert_eq!(meeting.failed().map(|failure| failure.at), Some(32));
         // All come, twice.
         let meeting = Meeting::default();
         meeting.expect(3);

@@ -20,6 +20,9 @@ use crate::{notice, warning};
 /// How long what is written may be unsynced with `everysec`.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
+/// How long nothing has come when the log says that all of it is on the disk.
+const REST: Duration = Duration::from_secs(1);
+
 /// How long what was told last is waited for when the log ends.
 const CLOSE_MAX: Duration = Duration::from_secs(10);
 
@@ -52,6 +55,8 @@ pub(super) struct Following {
     /// They are on the disk.
     synced: u64,
     unsynced_since: Option<Instant>,
+    /// When something was last written.
+    written_at: Instant,
     cut: Option<Cut>,
     /// It was said that there is no room.
     is_full: bool,
@@ -74,6 +79,7 @@ impl Following {
             complete: 0,
             synced: 0,
             unsynced_since: None,
+            written_at: Instant::now(),
             cut: None,
             is_full: false,
         })
@@ -137,8 +143,11 @@ impl Following {
                 {
                     outcome = log.cut().map(|segments| *cut = Some(Cut::Done(segments)));
                 }
-                outcome = std::mem::replace(&mut outcome, Ok(()))
-                    .and_then(|()| log.push(base + group.epoch(), group.read()));
+                let epoch = base + group.epoch();
+                outcome = std::mem::replace(&mut outcome, Ok(())).and_then(|()| match group.row() {
+                    Some(row) => log.push_row(epoch, row),
+                    None => log.push(epoch, group.read()),
+                });
             }
         });
         outcome?;
@@ -151,6 +160,9 @@ impl Following {
             self.say_room()?;
         }
         self.complete = polled.complete;
+        if polled.given > 0 {
+            self.written_at = now;
+        }
         if self.engine.special.has(special::BEHIND) {
             // Who waits goes on as soon as the disk has followed.
             self.engine.look_at_log(self.engine.clock.now_ms());
@@ -160,13 +172,24 @@ impl Following {
         Ok(polled.given > 0)
     }
 
-    /// Syncs if that is due, and says what is safe, or that replies wait for it from now on.
-    pub(super) fn sync(&mut self, is_pressed: bool, now: Instant) -> io::Result<()> {
-        let mode = match SYNCS[usize::from(self.engine.settings.appendfsync.load(Relaxed)) % SYNCS.len()] {
+    fn mode(&self) -> Syncs {
+        match SYNCS[usize::from(self.engine.settings.appendfsync.load(Relaxed)) % SYNCS.len()] {
             "always" => Syncs::Always,
             "everysec" => Syncs::EverySecond,
             _ => Syncs::No,
-        };
+        }
+    }
+    /// Replies wait from now on, or not any more, as `appendfsync` says. Gives the epoch of what may have been answered
+    /// before, where they wait.
+    pub(super) fn settle(&self) -> Option<u64> {
+        let holds = self.mode() == Syncs::Always && !self.log.is_pending();
+        self.tell_safe(holds);
+        holds.then(|| self.engine.keyspace.present_epoch())
+    }
+
+    /// Syncs if that is due, and says what is safe, or that replies wait for it from now on.
+    pub(super) fn sync(&mut self, is_pressed: bool, now: Instant) -> io::Result<()> {
+        let mode = self.mode();
         let durable = &self.engine.durable;
         if self.log.unsynced_bytes() > 0 {
             let since = *self.unsynced_since.get_or_insert_with(|| {
@@ -211,6 +234,15 @@ impl Following {
         if !held {
             engine.set_held(true);
         }
+    }
+
+    /// Says in the log that all of it is on the disk, if that is so and nothing has come for a while.
+    pub(super) fn rest(&mut self, now: Instant) -> io::Result<()> {
+        if now.saturating_duration_since(self.written_at) >= REST && self.log.vouch()? {
+            self.engine.durable.log.syncs.fetch_add(1, Relaxed);
+            self.tell_figures();
+        }
+        Ok(())
     }
 
     fn tell_figures(&self) {
@@ -277,7 +309,11 @@ impl Following {
 
     /// The end: all that was told is on the disk. A thread that is still in a batch, if only to tidy up, holds back
     /// what was told since it has begun: it is waited for.
-    pub(super) fn close(mut self) -> io::Result<()> {
+    pub(super) fn close(self) -> io::Result<()> {
+        self.close_waiting(|| std::thread::sleep(SLEEP_HELD))
+    }
+    /// The same, with how long it waits between two looks.
+    fn close_waiting(mut self, mut wait: impl FnMut()) -> io::Result<()> {
         let (told, began) = (self.engine.keyspace.told_epoch(), Instant::now());
         loop {
             self.follow(true, Instant::now())?;
@@ -287,7 +323,7 @@ impl Following {
             if began.elapsed() > CLOSE_MAX {
                 return Err(io::Error::other("what was told last is held back by a batch without end"));
             }
-            std::thread::sleep(SLEEP_HELD);
+            wait();
         }
         if self.log.is_pending() {
             return Ok(());
@@ -384,14 +420,19 @@ mod tests {
                 let batch = other.enter();
                 entered.send(()).expect("somebody listens");
                 is_ending.recv().expect("somebody says so");
-                // Many times as long as a look takes.
-                std::thread::sleep(Duration::from_millis(50));
                 drop(batch);
             });
             is_entered.recv().expect("it enters");
             set(engine, &mut worker, &mut recorder, "0");
-            ending.send(()).expect("it listens");
-            following.close().expect("nothing fails");
+            // The batch ends when it was seen that it is not over.
+            let mut looks = 0;
+            let waited = following.close_waiting(|| {
+                looks += 1;
+                let _ = ending.send(());
+                std::thread::yield_now();
+            });
+            waited.expect("nothing fails");
+            assert!(looks > 0, "it held back what was told");
         });
         assert_eq!(kept(&disk), [0]);
     }

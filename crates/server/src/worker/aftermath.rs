@@ -129,9 +129,6 @@ impl Worker<'_> {
 
     /// Gives a turn to programs that have waited for it, to so many of them at most: until it is over.
     pub(super) fn take_turns(&mut self, waiting: usize) {
-        if waiting == 0 {
-            return;
-        }
         self.executor.begin_turn(false);
         for _ in 0..waiting {
             if self.executor.is_turn_over() {
@@ -147,7 +144,10 @@ impl Worker<'_> {
     /// behind it is seen to.
     pub(super) fn resume(&mut self, index: u32, channel: u16) {
         let Some(held) = self.next_held(index, channel) else { return self.go_on(index) };
-        if !held.cancelled && self.executor.waits_for_turn(&held.postponed) {
+        if !held.cancelled
+            && let Some((session, _)) = self.io.client(index, channel)
+            && self.executor.waits_for_turn(&held.postponed, session)
+        {
             self.hold_again(index, channel, held);
             return self.io.turns.push_back((index, channel));
         }

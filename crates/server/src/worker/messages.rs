@@ -53,7 +53,9 @@ impl Worker<'_> {
                     self.io.touch(index);
                     self.lend(index, channel);
                     if let Some((session, output)) = self.io.client(index, channel) {
+                        let from = output.end();
                         output.append(reply);
+                        self.executor.engine().hold_brought(output, from, true);
                         self.executor.served(session);
                     }
                     self.settle(index);
@@ -101,9 +103,13 @@ impl Worker<'_> {
         if let Some(connection) = self.io.get(index)
             && let Peer::Http(http) = &mut connection.peer
         {
+            let from = connection.output.end();
             http.ledger.event(push, &mut connection.output);
+            self.executor.engine().hold_brought(&mut connection.output, from, false);
         } else if let Some((session, output)) = self.io.client(index, channel) {
+            let from = output.end();
             push.write(&mut ReplySink::new(output, session.wire));
+            self.executor.engine().hold_brought(output, from, false);
         }
         self.settle(index);
         if self.exceeds_output(index) {

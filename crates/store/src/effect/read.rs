@@ -1,6 +1,6 @@
 //! Owns: reading effects back from a tape. Does not own: how they are written (`super::tape`), what they mean.
 
-use super::tape::{Place, SAME_KEY, Tape, TapeMark, verb};
+use super::tape::{Place, SAME_KEY, Tape, TapeMark, read_frame, verb};
 use super::{Cause, Effect, Kind, Pairs, Text};
 use crate::catalogue::Section;
 use crate::list::End;
@@ -261,6 +261,10 @@ impl<'a> Iterator for Read<'a> {
                 return None;
             }
             *self = Read::from(tape, end);
+        }
+        if let Some((db, key, text, len)) = read_frame(&self.bytes[self.at..]) {
+            self.at += len;
+            return Some(Told { db, key, effect: Effect::Set { value: Text::Bytes(text), expire_ms: None } });
         }
         let verb = self.byte();
         if verb & SAME_KEY == 0 {

@@ -9,6 +9,16 @@
 //! Bit 7 of the verb says that database and key are those of the effect before, and left out. Numbers and lengths are
 //! LEB128 of up to 64 bits, ids two of them, an optional number is one more than it says and 0 for none; a score is its
 //! 8 bytes. An HSET of one field of 16 bytes with a value of 16 takes 36 bytes beside its key.
+//!
+//! What logs mostly consist of, a short string that is set and has no expiry, stands in rows ([`frame`]) as logs have
+//! it: whoever writes them copies a row as it is. Bytes are big endian there, and the first one is no other verb.
+//! ```text
+//!  0    1    2    3    4       6
+//! +----+----+----+----+-------+-----+-------+-------+----+
+//! | 0  | 1  | 0  | db | len   | key | len   | text  | 0  |
+//! +----+----+----+----+-------+-----+-------+-------+----+
+//!                       u16           u32
+//! ```
 
 use super::read::Read;
 use super::{Effect, Text};
@@ -61,31 +71,50 @@ pub(super) struct Place {
 
 /// Effects of a tape that somebody else reads.
 #[derive(Clone, Debug)]
-pub(crate) struct Lent {
+pub(crate) struct Loan {
     bytes: Arc<Vec<u8>>,
     from: usize,
 }
 
-impl Lent {
+impl Loan {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[self.from..]
     }
 }
 
-/// Bytes of [`set`] beside key and text, at most.
-pub(crate) const SET_BYTES_MAX: usize = 3 + 2 * 10;
+/// Bytes of a [`frame`] before its key, before its text, and behind that.
+const FRAME_HEAD_BYTES: usize = 6;
+const FRAME_LEN_BYTES: usize = 4;
+const FRAME_END_BYTES: usize = 1;
+
+/// Writes a string that is set and has no expiry as RESPB has it. Says whether it did: key or text may be too long.
+#[inline]
+pub(crate) fn frame(out: &mut Vec<u8>, db: u8, key: &[u8], text: &[u8]) -> bool {
+    let (Ok(key_len), Ok(text_len)) = (u16::try_from(key.len()), u32::try_from(text.len())) else {
+        return false;
+    };
+    let [high, low] = key_len.to_be_bytes();
+    out.reserve(FRAME_HEAD_BYTES + key.len() + FRAME_LEN_BYTES + text.len() + FRAME_END_BYTES);
+    out.extend_from_slice(&[verb::SET_FRAME, 1, 0, db, high, low]);
+    out.extend_from_slice(key);
+    out.extend_from_slice(&text_len.to_be_bytes());
+    out.extend_from_slice(text);
+    out.push(0);
+    true
+}
+/// Database, key and text of the frame that some bytes begin with, and its length.
+#[inline]
+pub(crate) fn read_frame(bytes: &[u8]) -> Option<(u8, &[u8], &[u8], usize)> {
+    let (&[verb::SET_FRAME, 1, 0, db, high, low], rest) = bytes.split_first_chunk()? else { return None };
+    let (key, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes([high, low])))?;
+    let (len, rest) = rest.split_first_chunk::<FRAME_LEN_BYTES>()?;
+    let text = rest.get(..u32::from_be_bytes(*len) as usize)?;
+    let beside = FRAME_HEAD_BYTES + FRAME_LEN_BYTES + FRAME_END_BYTES;
+    Some((db, key, text, beside + key.len() + text.len()))
+}
 
 /// What [`Tape::push`] writes of a string without an expiry, where nothing is before it.
-#[inline]
 pub(crate) fn set(out: &mut Vec<u8>, db: u8, key: &[u8], text: &[u8]) {
-    if key.len() < 128 && text.len() < 128 {
-        // Lengths are one byte each.
-        out.extend_from_slice(&[verb::SET_BYTES, db, key.len() as u8]);
-        out.extend_from_slice(key);
-        out.extend_from_slice(&[0, text.len() as u8]);
-        out.extend_from_slice(text);
-        return;
-    }
     out.extend_from_slice(&[verb::SET_BYTES, db]);
     slice(out, key);
     number(out, 0);
@@ -156,13 +185,13 @@ impl Tape {
         &self.bytes[mark.at - self.before..]
     }
     /// The same for somebody else, who need not copy them: what follows is a piece of its own.
-    pub(crate) fn lend_from(&mut self, mark: TapeMark) -> Lent {
+    pub(crate) fn lend_from(&mut self, mark: TapeMark) -> Loan {
         let bytes = Arc::new(std::mem::take(&mut self.bytes));
         let from = mark.at - self.before;
         self.lent.push((self.before, Arc::clone(&bytes)));
         self.before += bytes.len();
         self.key = None;
-        Lent { bytes, from }
+        Loan { bytes, from }
     }
     /// The piece in which a place lies, and where it begins.
     pub(super) fn piece(&self, at: usize) -> (&[u8], usize) {
@@ -432,6 +461,8 @@ impl Tape {
 
 /// What stands in an effect's first byte. Nothing outside the process sees it.
 pub(super) mod verb {
+    /// What a frame begins with.
+    pub(in crate::effect) const SET_FRAME: u8 = 0;
     pub(in crate::effect) const SET_BYTES: u8 = 1;
     pub(in crate::effect) const SET_INT: u8 = 2;
     pub(in crate::effect) const NEW: u8 = 3;

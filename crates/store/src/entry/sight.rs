@@ -10,8 +10,8 @@
 use super::heap::Key;
 use super::{Draft, Entry, INLINE_BYTES_MAX, Spare, rewrite_inline};
 use crate::epoch::Closed;
+use crate::guarded::Guard;
 use crate::hash::tag_of;
-use crate::held::Hold;
 use crate::keyspace::Guards;
 use crate::shard::ShardData;
 use crate::table::array::{Array, Bucket, Tagged, matches, slot_of};
@@ -222,7 +222,7 @@ impl Sights {
     pub(crate) fn rewrite(
         &self,
         (at, key): (usize, &Key<'_>),
-        (shard, sole): (u32, &mut Hold<'_, ShardData>),
+        (shard, sole): (u32, &mut Guard<'_, ShardData>),
         (clock, now_ms): (u32, u64),
         text: &[u8],
     ) -> Rewrote {
@@ -291,6 +291,6 @@ pub(crate) trait Sole {}
 /// He has the keyspace.
 impl Sole for Closed<'_, Array> {}
 /// He has its lock.
-impl Sole for Hold<'_, ShardData> {}
+impl Sole for Guard<'_, ShardData> {}
 /// He has it with others.
 impl Sole for Guards<'_> {}

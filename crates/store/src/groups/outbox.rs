@@ -9,17 +9,19 @@
 //! +--------+--------+--------+----------------------------+-------------------+
 //!   u32      u64      u32      u32    u64
 //! a row of groups of one effect and one shard each, of one epoch
-//! +--------+--------+--------+-----------------------------------------+------
-//! | length | epoch  | ROW    | shard, count | length | effect: a tape  | …
-//! +--------+--------+--------+-----------------------------------------+------
-//!   u32      u64      u32      16 + 48 bits   u16
+//! +--------+--------+--------+------------+------------------------+--------+
+//! | length | epoch  | ROW    | frames …   | shard, count | …       | groups |
+//! +--------+--------+--------+------------+------------------------+--------+
+//!   u32      u64      u32      `tape`       16 + 48 bits             u32
 //! ```
+//!
+//! The effects of a row stand together and as logs have them: what is merged is copied at once, and not looked at.
 //!
 //! The effects of a large group stand beside the others, on the tape on which they were told: LENT says so in its
 //! number of shards. So what one command tells is in memory once until it is written.
 
 use super::{BACKLOG_BYTES, Group};
-use crate::effect::tape::{self, Lent, SET_BYTES_MAX};
+use crate::effect::tape::{self, Loan};
 use crate::sync::{Mutex, MutexGuard, lock};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -38,9 +40,9 @@ const SHARD_BYTES: usize = 12;
 const ROW: u32 = u32::MAX;
 /// Beside a number of shards: the effects are lent.
 const LENT: u32 = 1 << 31;
-/// Bytes before the effect of a group in a row: where it stands, and its length.
+/// Bytes of the shard and the count of a group in a row, and of their number.
 const PLACE_BYTES: usize = 8;
-const SHORT_HEAD_BYTES: usize = PLACE_BYTES + 2;
+const PLACES_BYTES: usize = 4;
 /// Bits of a count in a row: at a million writes a second to one shard they last for nine years.
 const COUNT_BITS: u32 = 48;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
@@ -57,7 +59,9 @@ pub(crate) struct Outbox {
 pub(super) struct Frames {
     pub(super) bytes: Vec<u8>,
     /// The effects of large groups among them.
-    pub(super) lent: VecDeque<Lent>,
+    pub(super) lent: VecDeque<Loan>,
+    /// Shard and count of each group of the row that is being added.
+    places: Vec<u64>,
 }
 
 /// What waits in all of them.
@@ -127,7 +131,7 @@ impl Outbox {
     }
     /// The same of a large one.
     #[cold]
-    pub(crate) fn push_large(&self, epoch: u64, shards: &[(u32, u64)], effects: Lent) {
+    pub(crate) fn push_large(&self, epoch: u64, shards: &[(u32, u64)], effects: Loan) {
         let len = HEAD_BYTES + shards.len() * SHARD_BYTES;
         if !self.backlog.add_group(len + effects.bytes().len()) {
             return;
@@ -164,26 +168,23 @@ impl Row<'_> {
         db: u8,
         (key, text): (&[u8], &[u8]),
     ) {
-        let bytes_max = key.len() + text.len() + SET_BYTES_MAX;
-        self.frames.bytes.reserve(HEAD_BYTES + SHARD_BYTES + bytes_max);
-        if bytes_max > usize::from(u16::MAX) {
-            return self.set_long(epoch, (shard, count), db, (key, text));
-        }
         if self.open.is_none_or(|(_, of)| of != epoch) {
-            self.close();
-            self.open = Some((self.frames.bytes.len(), epoch));
-            self.frames.bytes.extend_from_slice(&head(0, epoch, ROW));
+            self.begin(epoch);
         }
-        let at = self.frames.bytes.len();
-        let mut place = [0; SHORT_HEAD_BYTES];
-        let word = u64::from(shard) << COUNT_BITS | count & COUNT_MASK;
-        place[..PLACE_BYTES].copy_from_slice(&word.to_le_bytes());
-        self.frames.bytes.extend_from_slice(&place);
-        tape::set(&mut self.frames.bytes, db, key, text);
-        let len = self.frames.bytes.len() - at - SHORT_HEAD_BYTES;
-        self.frames.bytes[at + PLACE_BYTES..][..2].copy_from_slice(&(len as u16).to_le_bytes());
+        let frames = &mut *self.frames;
+        if tape::frame(&mut frames.bytes, db, key, text) {
+            frames.places.push(u64::from(shard) << COUNT_BITS | count & COUNT_MASK);
+        } else {
+            self.set_long(epoch, (shard, count), db, (key, text));
+        }
     }
-    /// The same of one that a row has no room for.
+    /// A row of this epoch begins.
+    fn begin(&mut self, epoch: u64) {
+        self.close();
+        self.open = Some((self.frames.bytes.len(), epoch));
+        self.frames.bytes.extend_from_slice(&head(0, epoch, ROW));
+    }
+    /// The same of one whose key is too long for a row.
     #[cold]
     fn set_long(&mut self, epoch: u64, shard: (u32, u64), db: u8, (key, text): (&[u8], &[u8])) {
         self.close();
@@ -196,6 +197,11 @@ impl Row<'_> {
     /// What comes next joins no row.
     fn close(&mut self) {
         if let Some((at, _)) = self.open.take() {
+            let Frames { bytes, places, .. } = &mut *self.frames;
+            bytes.reserve(places.len() * PLACE_BYTES + PLACES_BYTES);
+            places.iter().for_each(|place| bytes.extend_from_slice(&place.to_le_bytes()));
+            bytes.extend_from_slice(&(places.len() as u32).to_le_bytes());
+            places.clear();
             self.end_frame(at);
         }
     }
@@ -214,6 +220,19 @@ impl Drop for Row<'_> {
             self.backlog.add(self.frames.bytes.len() - self.from);
         }
     }
+}
+
+/// Of frames those from one number to another.
+#[cold]
+fn cut(frames: &[u8], from: usize, to: usize) -> &[u8] {
+    let (mut begin, mut end) = (0, 0);
+    for number in 0..to {
+        if number == from {
+            begin = end;
+        }
+        end += tape::read_frame(&frames[end..]).map_or(0, |(.., len)| len);
+    }
+    &frames[begin..end]
 }
 
 fn head(len: usize, epoch: u64, shards: u32) -> [u8; HEAD_BYTES] {
@@ -248,10 +267,10 @@ impl Default for Backlog {
 pub(super) struct Queue {
     pub(super) pieces: VecDeque<Vec<u8>>,
     /// The effects of large groups in them.
-    pub(super) lent: VecDeque<Lent>,
+    pub(super) lent: VecDeque<Loan>,
     /// Where the first frame of the first piece begins.
     at: usize,
-    /// Bytes of its row that were given.
+    /// Groups of its row that were given.
     pub(super) given: usize,
 }
 
@@ -308,43 +327,50 @@ impl<'q> Frame<'q> {
             .chunks_exact(SHARD_BYTES)
             .map(|place| (word(place, 0), u64::from(word(place, 4)) | u64::from(word(place, 8)) << 32))
     }
-    /// Gives what is next: the group, or groups of the row behind `done` bytes of it, up to one before which something
-    /// is missing. Says up to where it was given, and how many groups.
+    /// Gives what is next: the group, or the row behind the first `done` of its groups, up to one before which
+    /// something is missing. Says how many groups were given by now, and whether those are all.
     #[inline]
     pub(super) fn give(
         &self,
         done: usize,
         given: &mut [u64],
         give: &mut impl FnMut(Group<'q>),
-    ) -> (usize, usize) {
+    ) -> (usize, bool) {
         let epoch = self.epoch;
-        if self.shards != ROW {
-            if !self.shards().all(|(shard, count)| given[shard as usize] + 1 == count) {
-                return (0, 0);
-            }
-            self.shards().for_each(|(shard, count)| given[shard as usize] = count);
-            let effects = self.lent.unwrap_or(&self.bytes[HEAD_BYTES + self.shards as usize * SHARD_BYTES..]);
-            if effects.is_empty() {
-                return (self.bytes.len(), 0);
-            }
-            give(Group { epoch, effects });
-            return (self.bytes.len(), 1);
+        if self.shards == ROW {
+            return self.give_row(done, given, give);
         }
-        let (mut rest, mut count) = (&self.bytes[done.max(HEAD_BYTES)..], 0);
-        while let Some((head, behind)) = rest.split_first_chunk::<SHORT_HEAD_BYTES>() {
-            let place = u64::from(word(head, 0)) | u64::from(word(head, 4)) << 32;
+        if !self.shards().all(|(shard, count)| given[shard as usize] + 1 == count) {
+            return (0, false);
+        }
+        self.shards().for_each(|(shard, count)| given[shard as usize] = count);
+        let effects = self.lent.unwrap_or(&self.bytes[HEAD_BYTES + self.shards as usize * SHARD_BYTES..]);
+        if effects.is_empty() {
+            return (0, true);
+        }
+        give(Group { epoch, effects, row: 0 });
+        (1, true)
+    }
+    #[inline]
+    fn give_row(&self, done: usize, given: &mut [u64], give: &mut impl FnMut(Group<'q>)) -> (usize, bool) {
+        let (rest, number) = self.bytes.split_at(self.bytes.len() - PLACES_BYTES);
+        let all = word(number, 0) as usize;
+        let (effects, places) = rest[HEAD_BYTES..].split_at(rest.len() - HEAD_BYTES - all * PLACE_BYTES);
+        let mut count = done;
+        for place in places[done * PLACE_BYTES..].chunks_exact(PLACE_BYTES) {
+            let place = u64::from(word(place, 0)) | u64::from(word(place, 4)) << 32;
             let last = &mut given[(place >> COUNT_BITS) as usize];
             if (*last + 1) & COUNT_MASK != place & COUNT_MASK {
                 break;
             }
             *last += 1;
-            let len = u16::from_le_bytes([head[PLACE_BYTES], head[PLACE_BYTES + 1]]);
-            let (effects, behind) = behind.split_at(usize::from(len));
-            give(Group { epoch, effects });
             count += 1;
-            rest = behind;
         }
-        if count == 0 { (done, 0) } else { (self.bytes.len() - rest.len(), count) }
+        if count > done {
+            let effects = if count - done == all { effects } else { cut(effects, done, count) };
+            give(Group { epoch: self.epoch, effects, row: (count - done) as u32 });
+        }
+        (count, count == all)
     }
     /// Bytes of a group that was counted as large where it is; a row never was.
     pub(super) fn large_bytes(&self) -> usize {

@@ -1,12 +1,13 @@
 // Owns: a disk that fails or takes its time, for a server that is started with this library before the others
 // (LD_PRELOAD). While a file of one of these names stands in the folder that WEFT_DISK names, it happens:
 // `write-fails`, `sync-fails`: an error of the device (EIO); `sync-waits`: until the file goes; `read-waits`: the same for
-// what stands behind a file's head.
+// what stands behind a file's head; `no-room-for-snapshots`: the disk is full (ENOSPC) for those that are being written.
 
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -20,6 +21,15 @@ static int is(const char *what) {
     int before = errno, is_there = access(path, F_OK) == 0;
     errno = before;
     return is_there;
+}
+
+static int is_unfinished_snapshot(int file) {
+    static const char end[] = ".snapshot.tmp";
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t len = readlink(link, path, sizeof path);
+    size_t end_len = sizeof end - 1;
+    return len >= (ssize_t)end_len && memcmp(path + len - end_len, end, end_len) == 0;
 }
 
 int fdatasync(int file) {
@@ -36,6 +46,10 @@ int fdatasync(int file) {
 ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t at) {
     if (is("write-fails")) {
         errno = EIO;
+        return -1;
+    }
+    if (is("no-room-for-snapshots") && is_unfinished_snapshot(file)) {
+        errno = ENOSPC;
         return -1;
     }
     return syscall(SYS_pwrite64, file, bytes, count, at);

@@ -52,7 +52,7 @@ const UNSAFE: &[&str] = &[
     "crates/protocol/src/scan",
     "crates/server/src/sys",
     "crates/store/src/entry",
-    "crates/store/src/held",
+    "crates/store/src/guarded",
     "crates/store/src/prefetch",
     "crates/store/src/slab",
     "crates/store/src/table",

@@ -1,9 +1,8 @@
 //! The rooms of the engine: folders of `crates/engine/src` that build on each other in one order, and the families of
 //! commands, which do so inside of theirs.
 //!
-//! It owns these orders, which modules have no folder yet, and which imports still go upwards. All of these lists may
-//! only become better: a file outside of them, an import upwards that is not listed, and an entry that is no longer so,
-//! are findings.
+//! It owns these orders, and which modules stand on the ground floor. An import upwards, a call upwards of what rooms
+//! give `Engine` and `Context`, a file outside of the rooms, and a module of the list that is gone, are findings.
 
 use std::collections::BTreeMap;
 
@@ -21,20 +20,12 @@ struct House {
     path: &'static str,
     /// The lowest first: each may use those before it.
     rooms: &'static [Room],
-    /// Imports upwards that there still are: each makes a circle of the rooms between.
-    upwards: &'static [(&'static str, &'static str)],
 }
 
-const ENGINE: House =
-    House { folder: "crates/engine/src/", map: "lib", path: "crate", rooms: ROOMS, upwards: UPWARDS };
+const ENGINE: House = House { folder: "crates/engine/src/", map: "lib", path: "crate", rooms: ROOMS };
 
-const COMMANDS: House = House {
-    folder: "crates/engine/src/commands/",
-    map: "mod",
-    path: "crate::commands",
-    rooms: FAMILIES,
-    upwards: &[],
-};
+const COMMANDS: House =
+    House { folder: "crates/engine/src/commands/", map: "mod", path: "crate::commands", rooms: FAMILIES };
 
 /// A room, and the modules of it that stand on the ground floor, outside of any folder of rooms.
 struct Room {
@@ -57,6 +48,8 @@ const ROOMS: &[Room] = &[
     room("observe", &[]),
     room("keeping", &[]),
     room("script", &[]),
+    room("program", &[]),
+    room("trigger", &[]),
     room("engine", &[]),
     room("notices", &[]),
     room("access", &[]),
@@ -65,8 +58,6 @@ const ROOMS: &[Room] = &[
     room("metrics", &[]),
     room("dispatch", DISPATCH),
     room("commands", &[]),
-    room("program", &[]),
-    room("trigger", &[]),
     room("logic", &[]),
     room("background", &[]),
 ];
@@ -87,10 +78,6 @@ const FAMILIES: &[Room] = &[
     room("clients", &[]),
     room("server", &[]),
 ];
-
-/// Triggers fire inside of a command and run commands; what runs them stands among what a worker has, and what all
-/// share.
-const UPWARDS: &[(&str, &str)] = &[("dispatch", "trigger"), ("engine", "program"), ("engine", "trigger")];
 
 /// No import goes upwards, and every file is in a room.
 pub(super) fn rooms(files: &[File]) -> Vec<Finding> {
@@ -122,7 +109,6 @@ fn judge(files: &[File], house: &House) -> Vec<Finding> {
         }
     }
     let defined = shared_methods(&all, rooms);
-    let mut seen = Vec::new();
     for (file, path) in &all {
         let Some(own) = place_of(rooms, path) else { continue };
         let imported = imports(&file.text, house.path).into_iter();
@@ -130,19 +116,10 @@ fn judge(files: &[File], house: &House) -> Vec<Finding> {
         let called = calls(&file.text).into_iter();
         let called = called.filter_map(|(line, name)| Some((line, *defined.get(&name)?, name.1)));
         for (line, other, name) in imported.chain(called).filter(|&(_, other, _)| other > own) {
-            let pair = (rooms[own].name, rooms[other].name);
-            if house.upwards.contains(&pair) {
-                seen.push(pair);
-            } else {
-                findings.push(file.finding(
-                    line,
-                    format!("{} must not use {} ({name}), which builds on it", pair.0, pair.1),
-                ));
-            }
+            let (own, other) = (rooms[own].name, rooms[other].name);
+            let message = format!("{own} must not use {other} ({name}), which builds on it");
+            findings.push(file.finding(line, message));
         }
-    }
-    for (from, to) in house.upwards.iter().filter(|pair| !seen.contains(pair)) {
-        findings.push(first.finding(0, format!("{from} uses {to} no more: take it off tidy/rooms.rs")));
     }
     findings
 }
@@ -275,9 +252,9 @@ mod tests {
 
     const THREE: &[Room] = &[room("low", &[]), room("middle", &["door"]), room("high", &[])];
 
-    const HOUSE: House = House { folder: "house/", map: "lib", path: "crate", rooms: THREE, upwards: &[] };
+    const HOUSE: House = House { folder: "house/", map: "lib", path: "crate", rooms: THREE };
 
-    fn found(path: &str, text: &str, upwards: &'static [(&'static str, &'static str)]) -> Vec<String> {
+    fn found(path: &str, text: &str) -> Vec<String> {
         let path = format!("house/{path}");
         let files: Vec<File> = [
             ("lib.rs", "pub use high::b;\npub use low::{\n    a,\n    c,\n};\npub use door::Door;\n"),
@@ -291,17 +268,17 @@ mod tests {
         .filter(|file| file.path != path)
         .chain([file(&path, text)])
         .collect();
-        judge(&files, &House { upwards, ..HOUSE }).into_iter().map(|finding| finding.message).collect()
+        judge(&files, &HOUSE).into_iter().map(|finding| finding.message).collect()
     }
 
     #[test]
     fn an_import_upwards_is_found() {
-        assert!(found("high/b.rs", "use crate::door::X;\nuse crate::{a, high};", &[]).is_empty());
-        assert_eq!(found("low/a.rs", "use crate::door::X;", &[]).len(), 1);
-        assert_eq!(found("low/a.rs", "fn x() { crate::b::y() }", &[]).len(), 1);
-        assert_eq!(found("low/a.rs", "use crate::Door;", &[]).len(), 1);
-        assert_eq!(found("door.rs", "use crate::{\n    a::{C, D}, b::E,\n};", &[]).len(), 1);
-        assert!(found("low/a.rs", "// crate::door\n#[cfg(test)]\nuse crate::door;", &[]).is_empty());
+        assert!(found("high/b.rs", "use crate::door::X;\nuse crate::{a, high};").is_empty());
+        assert_eq!(found("low/a.rs", "use crate::door::X;").len(), 1);
+        assert_eq!(found("low/a.rs", "fn x() { crate::b::y() }").len(), 1);
+        assert_eq!(found("low/a.rs", "use crate::Door;").len(), 1);
+        assert_eq!(found("door.rs", "use crate::{\n    a::{C, D}, b::E,\n};").len(), 1);
+        assert!(found("low/a.rs", "// crate::door\n#[cfg(test)]\nuse crate::door;").is_empty());
     }
 
     #[test]
@@ -328,13 +305,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_listed_is_let_pass_while_it_is_so() {
-        const UPWARDS: &[(&str, &str)] = &[("low", "middle")];
-        assert!(found("low/a.rs", "use crate::door::X;", UPWARDS).is_empty());
-        assert_eq!(found("low/a.rs", "", UPWARDS), ["low uses middle no more: take it off tidy/rooms.rs"]);
-    }
-
-    #[test]
     fn families_of_commands_are_judged_by_their_own_paths() {
         let of = |text: &str| {
             let files = ["keys/a.rs", "strings/b.rs"].map(|path| {
@@ -350,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_file_without_a_room_is_found() {
-        assert_eq!(found("window.rs", "", &[]), ["belongs to no room: tidy/rooms.rs has the list"]);
+        assert_eq!(found("window.rs", ""), ["belongs to no room: tidy/rooms.rs has the list"]);
         assert_eq!(judge(&[file("house/low/a.rs", "")], &HOUSE).len(), 1, "door is gone");
     }
 }

@@ -12,12 +12,13 @@ use crate::args::Args;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
+use crate::keys::has_unnamed;
 use crate::notify;
 use crate::reply::ReplySink;
 
 pub(crate) const LIST: &[Entry] = &[
-    ("SORT", Scope::KeysOrWorld(needs_world), |context, args, sink| sort(context, args, sink, false)),
-    ("SORT_RO", Scope::KeysOrWorld(needs_world), |context, args, sink| sort(context, args, sink, true)),
+    ("SORT", Scope::KeysOrWorld(has_unnamed), |context, args, sink| sort(context, args, sink, false)),
+    ("SORT_RO", Scope::KeysOrWorld(has_unnamed), |context, args, sink| sort(context, args, sink, true)),
 ];
 
 #[derive(Default)]
@@ -69,10 +70,6 @@ impl<'a> Options<'a> {
         }
         Ok(options)
     }
-}
-
-fn needs_world(args: &Args<'_>) -> bool {
-    (2..args.len()).any(|at| args.is(at, "BY") || args.is(at, "GET") || args.is(at, "STORE"))
 }
 
 /// Elements in the order that the collection has, and whether that order means something.

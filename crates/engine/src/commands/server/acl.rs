@@ -4,10 +4,9 @@ use weft_protocol::table::{self, COMMANDS, CommandId, acl};
 use weft_store::Section;
 
 use crate::acl::{Selector, category};
-use crate::args::{Args, OwnedArgs};
+use crate::args::{Args, OwnedArgs, check_arity};
 use crate::context::Context;
 use crate::error::{Error, full_name};
-use crate::executor::check_arity;
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
 use crate::requests::What;

@@ -77,7 +77,12 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
             Some(why) => format!("CONFIG SET failed (possibly related to argument '{name}') - {why}"),
         })
     })?;
-    let is_about_log = pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"appendonly"));
+    // While it loads no write is answered, and what begins then is as it is set now.
+    let can_sync = engine.loading().is_none();
+    let is_about_log = pairs.iter().any(|(name, value)| {
+        name.eq_ignore_ascii_case(b"appendonly")
+            || can_sync && name.eq_ignore_ascii_case(b"appendfsync") && value.eq_ignore_ascii_case(b"always")
+    });
     if is_about_log && context.may_block() && engine.durable.check().is_ok() {
         // What is answered from then on is kept, or is not.
         return context.await_order(args, (0, Empty::Null), Order::Settled);

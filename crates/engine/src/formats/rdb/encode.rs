@@ -1,9 +1,10 @@
 //! Owns: writing values so that Redis 7.0 and everything later read them. Does not own: where the elements come from.
 //!
 //! Collections are written element by element, which every version reads and packs by its own limits. A hash with
-//! expiring fields takes the one kind that Valkey 9 has for it.
+//! expiring fields takes the one kind that Valkey 9 has for it, and a stream whose consumers were active at other times
+//! than they were seen that of Redis 7.2.
 
-use super::{VERSION, VERSION_VALKEY, kind, seal, stream};
+use super::{VERSION, VERSION_7_2, VERSION_VALKEY, kind, seal, stream};
 use weft_store::Stream;
 use weft_store::value::parse_int;
 
@@ -118,10 +119,14 @@ impl Writer {
     }
 }
 
-/// The payload of a stream. When consumers were active is not in it: Redis 7.0 has no place for it.
+/// The payload of a stream.
 #[must_use]
 pub fn write_stream(value: &Stream) -> Vec<u8> {
-    let mut out = vec![kind::STREAM_2];
-    stream::write(value, &mut out);
-    seal(out, VERSION)
+    let (kind, version) = match stream::has_activity(value) {
+        true => (kind::STREAM_3, VERSION_7_2),
+        false => (kind::STREAM_2, VERSION),
+    };
+    let mut out = vec![kind];
+    stream::write(kind, value, &mut out);
+    seal(out, version)
 }

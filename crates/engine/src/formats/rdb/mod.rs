@@ -1,5 +1,5 @@
 //! Owns: values in the format of RDB, as DUMP gives and RESTORE takes them: reading every form that Redis up to 7.4 and
-//! Valkey up to 9 write, writing what Redis 7.0 loads. Does not own: keys.
+//! Valkey up to 9 write, writing what Redis 7.0 loads where it has a form for it. Does not own: keys.
 //!
 //! ```text
 //! +------+-------+--------------------+----------------+
@@ -34,8 +34,10 @@ pub use libraries::{read_libraries, write_libraries};
 
 use crc::{CRC_64_REDIS, Crc, Table};
 
-/// The version that Weft writes: that of Redis 7.0.
+/// The version that Weft writes where nothing needs a later one: that of Redis 7.0.
 pub const VERSION: u16 = 10;
+/// The version of Redis 7.2, of Valkey 7.2 and 8: of streams whose consumers were active at other times than seen.
+const VERSION_7_2: u16 = 11;
 /// The version of values that only Valkey 9 knows: hashes with expiring fields.
 pub const VERSION_VALKEY: u16 = 80;
 /// Versions from 12 up to this one are Redis's own, since 7.4; kinds from 22 on mean something else in them.

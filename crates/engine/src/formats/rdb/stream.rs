@@ -164,8 +164,14 @@ fn read_group(kind: u8, cursor: &mut Cursor<'_>, mut group: Group) -> Result<Gro
     if unowned.is_empty() { Ok(group) } else { Err(Malformed) }
 }
 
-/// Writes a stream as kind 19 does, which Redis 7.0 reads.
-pub(super) fn write(stream: &Stream, out: &mut Vec<u8>) {
+/// Whether a consumer was active at another time than he was seen, or never: kind 19 has one time for both.
+pub(super) fn has_activity(stream: &Stream) -> bool {
+    let mut consumers = stream.groups().flat_map(|(_, group)| group.consumers());
+    consumers.any(|consumer| consumer.active_ms != Some(consumer.seen_ms))
+}
+
+/// Writes a stream as kind 19 does, which Redis 7.0 reads, or as kind 21 with the times of activity.
+pub(super) fn write(kind: u8, stream: &Stream, out: &mut Vec<u8>) {
     let log = stream.log();
     encode::length(out, log.block_count() as u64);
     for block in log.blocks() {
@@ -182,7 +188,7 @@ pub(super) fn write(stream: &Stream, out: &mut Vec<u8>) {
         encode::string(out, name);
         write_id(group.last_id(), out);
         encode::length(out, group.entries_read().unwrap_or(ENTRIES_READ_UNKNOWN));
-        write_group(group, out);
+        write_group(kind, group, out);
     }
 }
 
@@ -226,7 +232,7 @@ fn write_node(block: BlockRef<'_>, out: &mut Vec<u8>) {
     encode::raw_string(out, &node.finish());
 }
 
-fn write_group(group: &Group, out: &mut Vec<u8>) {
+fn write_group(kind: u8, group: &Group, out: &mut Vec<u8>) {
     encode::length(out, group.pending_len() as u64);
     for (id, pending) in group.pending_from(StreamId::MIN) {
         write_raw_id(id, out);
@@ -237,6 +243,10 @@ fn write_group(group: &Group, out: &mut Vec<u8>) {
     for consumer in group.consumers() {
         encode::string(out, consumer.name());
         out.extend((consumer.seen_ms as i64).to_le_bytes());
+        if kind == kind::STREAM_3 {
+            // One who was never active has -1.
+            out.extend(consumer.active_ms.map_or(-1, |time| time as i64).to_le_bytes());
+        }
         encode::length(out, consumer.pending_len() as u64);
         for id in consumer.pending_from(StreamId::MIN) {
             write_raw_id(id, out);

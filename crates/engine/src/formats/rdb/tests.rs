@@ -111,6 +111,9 @@ fn dump(stream: &Stream) -> String {
     for (name, group) in stream.groups() {
         let pending: Vec<_> = group.pending_from(StreamId::MIN).collect();
         text.push_str(&format!("{name:?} {} {:?} {pending:?}\n", group.last_id(), group.entries_read()));
+        for consumer in group.consumers() {
+            text.push_str(&format!("{:?} {} {:?}\n", consumer.name(), consumer.seen_ms, consumer.active_ms));
+        }
     }
     text
 }
@@ -121,6 +124,27 @@ fn a_stream_reads_back() {
     let again = read(&write_stream(&stream)).unwrap().stream.unwrap();
     assert_eq!(dump(&again), dump(&stream));
     assert_eq!(again.log().block_count(), stream.log().block_count());
+}
+
+/// Times of activity need the form of Redis 7.2; where they say nothing more, Redis 7.0 reads it.
+#[test]
+fn a_stream_has_the_oldest_form_that_has_all_of_it() {
+    let set = |actives: [Option<u64>; 2]| {
+        let mut group = Group::new(StreamId::MIN, None);
+        for (name, active_ms) in [&b"c1"[..], b"c2"].into_iter().zip(actives) {
+            let (consumer, _) = group.find_or_create_consumer(name, 7);
+            group.consumer_mut(consumer).active_ms = active_ms;
+        }
+        let mut stream = stream();
+        assert!(StreamMut::new(&mut stream).create_group(b"h", group));
+        assert!(StreamMut::new(&mut stream).remove_group(b"g").is_some());
+        let payload = write_stream(&stream);
+        assert_eq!(dump(&read(&payload).unwrap().stream.unwrap()), dump(&stream));
+        (payload[0], payload[payload.len() - FOOTER_BYTES])
+    };
+    assert_eq!(set([Some(7), Some(7)]), (kind::STREAM_2, VERSION as u8));
+    assert_eq!(set([Some(7), Some(6)]), (kind::STREAM_3, VERSION_7_2 as u8));
+    assert_eq!(set([None, Some(7)]), (kind::STREAM_3, VERSION_7_2 as u8));
 }
 
 /// See the first line of that file for where they are from.

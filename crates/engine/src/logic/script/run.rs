@@ -9,17 +9,16 @@ use weft_protocol::table::{CommandId, CommandSpec, flag};
 
 use super::convert;
 use crate::acl::LogPlace;
-use crate::args::{Args, Composed};
+use crate::args::{Args, Composed, find};
 use crate::context::Hold;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::excerpt::shown;
 use crate::executor::Outcome;
-use crate::inner::{Inner, Refusal, Undoing, find};
+use crate::inner::{Inner, Refusal, Undoing};
 use crate::keys;
 use crate::requests::is_container;
 use crate::script::Running;
 use crate::special;
-use crate::stats::bump;
 
 /// What is run.
 #[derive(Clone, Copy)]
@@ -46,8 +45,6 @@ pub(crate) struct ScriptRun<'r, 'c, 'a, 'b> {
     read_only: bool,
     wrote: bool,
     undoing: Option<Undoing>,
-    /// The commands that have run, how often and how often they failed: they count for nothing if it runs again.
-    ran: Vec<(CommandId, u64, u64)>,
     /// It has come to more than is locked.
     pub strayed: bool,
     killed: bool,
@@ -60,6 +57,20 @@ pub(crate) struct ScriptRun<'r, 'c, 'a, 'b> {
     since: Instant,
 }
 
+/// Why a command did not run, or has failed.
+struct Failure {
+    /// What the script is told.
+    line: String,
+    /// As what it counts among errors, where the line says something else.
+    counts_as: Option<ErrorCode>,
+}
+
+impl From<String> for Failure {
+    fn from(line: String) -> Self {
+        Self { line, counts_as: None }
+    }
+}
+
 /// How long one that takes its time runs before others are served again.
 const SLICE: Duration = Duration::from_millis(5);
 
@@ -69,6 +80,10 @@ const STRAYED: &str = "ERR the script runs again with the whole keyspace";
 impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
     /// A run that has not begun.
     pub(crate) fn new(mut inner: Inner<'c, 'a, 'b>, subject: Subject<'r>, args: &'r Args<'r>) -> Self {
+        if !inner.has_world() {
+            // If it runs again what it has run counts for nothing.
+            inner.context().local.counted.begin();
+        }
         let now = inner.context().local.began.unwrap_or_else(Instant::now);
         let writes_nothing = subject.flags & (shebang::flag::COMPAT | shebang::flag::NO_WRITES);
         Self {
@@ -79,7 +94,6 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             read_only: subject.read_only || writes_nothing == shebang::flag::NO_WRITES,
             wrote: false,
             undoing: None,
-            ran: Vec::new(),
             strayed: false,
             killed: false,
             undeclared: false,
@@ -120,14 +134,6 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             // With nothing to be taken back by it is ended in the middle only when the server stops.
             None if self.killed && self.wrote => self.inner.context().local.effects.forget_group(),
             None => {}
-        }
-        if self.strayed {
-            let stats = &engine.stats.workers[usize::from(self.inner.context().local.worker)];
-            for (id, calls, failed) in self.ran.drain(..) {
-                let stats = &stats.by_command[usize::from(id.0)];
-                bump(&stats.calls, calls.wrapping_neg());
-                bump(&stats.failed, failed.wrapping_neg());
-            }
         }
         if self.undeclared && !self.strayed {
             engine.scripts.undeclared.fetch_add(1, Relaxed);
@@ -179,9 +185,10 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         })
     }
 
-    /// Why a command does not run.
-    fn refuse(&mut self, refusal: Refusal) -> Option<String> {
-        Some(match refusal {
+    /// Why a command does not run; nothing is told where the script has strayed.
+    fn refuse(&mut self, refusal: Refusal) -> Failure {
+        let counts_as = matches!(refusal, Refusal::Denied(..)).then_some(ErrorCode::NoPerm);
+        let line = match refusal {
             Refusal::Unknown => "ERR Unknown command called from script".to_owned(),
             Refusal::Arity(_) => "ERR Wrong number of args calling command from script".to_owned(),
             Refusal::Forbidden(_) => "ERR This Valkey command is not allowed from script".to_owned(),
@@ -190,68 +197,62 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             Refusal::NotKept(error) => error.line(),
             Refusal::NeedsWorld => {
                 self.strayed = true;
-                return None;
+                String::new()
             }
-        })
+        };
+        Failure { line, counts_as }
     }
 
-    /// Runs a command, whose reply is `self.inner`'s; otherwise says why not, and whether that was counted.
-    fn run(&mut self, words: &[&[u8]]) -> Result<(), String> {
+    /// Runs a command, whose reply is `self.inner`'s; otherwise says why not.
+    fn run(&mut self, words: &[&[u8]]) -> Result<(), Failure> {
         let Some(id) = find(words[0], words.get(1).copied()) else {
-            return Err("ERR Unknown command called from script".to_owned());
+            return Err("ERR Unknown command called from script".to_owned().into());
         };
         if is_container(id) {
-            return Err(of_container(id.spec(), words));
+            return Err(of_container(id.spec(), words).into());
         }
         let mut composed = std::mem::take(&mut self.inner.context().local.composed);
         composed.clear();
         words.iter().for_each(|word| composed.push(word));
         let ran = self.run_found(id, &composed.args(id.spec()));
+        composed.clear();
         self.inner.context().local.composed = composed;
         ran
     }
-    fn run_found(&mut self, id: CommandId, args: &Args<'_>) -> Result<(), String> {
+    fn run_found(&mut self, id: CommandId, args: &Args<'_>) -> Result<(), Failure> {
         // What may be told to others counts as a write: a pause of writes lets what is read-only pass.
         let writes = id.spec().flags & (flag::WRITE | flag::MAY_REPLICATE) != 0;
         let handler = match self.inner.admit(args) {
-            Err(Refusal::NoRoom) if writes && self.read_only => return Err(READ_ONLY.to_owned()),
+            Err(Refusal::NoRoom) if writes && self.read_only => return Err(READ_ONLY.to_owned().into()),
             // Only before its first write is a script stopped by a lack of memory: it could not take that back.
             Err(Refusal::NoRoom) if self.wrote || self.may_be_full() => {
+                self.inner.rejected(id, -1);
                 self.inner.context().engine.handler(id).ok_or_else(String::new)?
             }
-            Err(refusal) => return Err(self.refuse(refusal).unwrap_or_default()),
+            Err(refusal) => return Err(self.refuse(refusal)),
             Ok(handler) => handler,
         };
         if writes && self.read_only {
-            return Err(READ_ONLY.to_owned());
+            self.inner.rejected(id, 1);
+            return Err(READ_ONLY.to_owned().into());
         }
         let Some(known) = self.with_keys(args) else {
             self.strayed = true;
-            return Err(String::new());
+            return Err(String::new().into());
         };
         let args = &known;
         if writes {
             self.begin_writing()?;
         }
         let outcome = self.inner.run(handler, args);
-        if !self.inner.has_world() {
-            self.note_ran(id, outcome.is_err().into());
-        }
         self.inner.context().note_call(args);
         match outcome {
             Ok(()) => Ok(()),
             Err(error) if matches!(error.code, ErrorCode::Undeclared | ErrorCode::NeedsWorld) => {
                 self.strayed = true;
-                Err(String::new())
+                Err(String::new().into())
             }
-            Err(error) => Err(error.line()),
-        }
-    }
-    /// Scripts mostly go round the same few commands.
-    fn note_ran(&mut self, id: CommandId, failed: u64) {
-        match self.ran.iter_mut().find(|(other, ..)| *other == id) {
-            Some((_, calls, failures)) => (*calls, *failures) = (*calls + 1, *failures + failed),
-            None => self.ran.push((id, 1, failed)),
+            Err(error) => Err(error.line().into()),
         }
     }
     fn may_be_full(&self) -> bool {
@@ -282,11 +283,12 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
                 reply.push_error(STRAYED);
                 Called::Error
             }
-            Err(line) => {
+            Err(Failure { line, counts_as }) => {
                 let context = self.inner.context();
                 context.engine.scripts.tracer.tell(args, Err(&line));
                 let worker = usize::from(context.local.worker);
-                context.engine.stats.workers[worker].error(&convert::error_of(line.as_bytes()));
+                let counted = counts_as.map_or_else(|| convert::error_of(line.as_bytes()), Error::from);
+                context.engine.stats.workers[worker].error(&counted);
                 convert::push_error(reply, &line, true);
                 Called::Error
             }

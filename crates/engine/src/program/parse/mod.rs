@@ -10,7 +10,7 @@ mod steps;
 
 use std::collections::HashMap;
 
-pub(super) use steps::is_code;
+pub(crate) use steps::is_code;
 
 use super::budget::Limits;
 use super::expr::Expr;
@@ -20,6 +20,7 @@ use super::members::members_of;
 use super::quick;
 use super::steps::{Param, ParamKind, Program, direct, each_expr};
 use super::value::Value;
+use crate::error::Error;
 
 /// Bytes of a program.
 pub const PROGRAM_BYTES_MAX: usize = 1 << 20;
@@ -41,6 +42,12 @@ pub struct Problem {
     pub at: String,
     /// What was expected.
     pub text: String,
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::err(format!("program {problem}"))
+    }
 }
 
 impl std::fmt::Display for Problem {

@@ -1,12 +1,10 @@
-//! Owns: reading steps. Does not own: expressions (`super::expr`), what steps do (`crate::program::run`).
+//! Owns: reading steps. Does not own: expressions (`super::expr`), what steps do (`crate::logic`).
 
 use std::sync::Arc;
 use weft_protocol::table::flag;
 
 use super::{BLOCKS_MAX, Parser, Place, Problem};
-use crate::args::Composed;
-use crate::executor::check_arity;
-use crate::inner;
+use crate::args::{self, Composed, check_arity};
 use crate::program::expr::Expr;
 use crate::program::json::Json;
 use crate::program::quick::Quick;
@@ -209,7 +207,7 @@ impl Parser {
             }
             args.push(self.expr(&place)?);
         }
-        let Some(id) = inner::find(name.as_bytes(), second) else {
+        let Some(id) = args::find(name.as_bytes(), second) else {
             return Err(first.wrong(format!("unknown command \"{name}\"")));
         };
         let spec = id.spec();
@@ -234,7 +232,7 @@ impl Parser {
 }
 
 /// Whether a text may be the first word of an error.
-pub(in crate::program) fn is_code(text: &[u8]) -> bool {
+pub(crate) fn is_code(text: &[u8]) -> bool {
     (1..=32).contains(&text.len())
         && text.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
 }

@@ -25,14 +25,18 @@ fn tick_at(alone: &mut Alone, now_ms: u64) {
 
 /// A connection whose channels from 1 on wait, each for a key of its own or all for one.
 fn waiting(alone: &mut Alone, are_apart: bool) -> UnixStream {
+    waiting_by(alone, |channel| {
+        let key = if are_apart { format!("k{channel}") } else { "k".to_owned() };
+        argv(channel, &[b"BLPOP", key.as_bytes(), b"600"])
+    })
+}
+
+/// A connection whose channels from 1 on wait by these requests.
+fn waiting_by(alone: &mut Alone, wait: impl Fn(u16) -> Vec<u8>) -> UnixStream {
     let mut client = alone.connect();
     let all: Vec<u16> = (1..=WAITS).collect();
     for some in all.chunks(500) {
-        let wait = |channel: &u16| {
-            let key = if are_apart { format!("k{channel}") } else { "k".to_owned() };
-            argv(*channel, &[b"BLPOP", key.as_bytes(), b"600"])
-        };
-        let bytes: Vec<u8> = some.iter().flat_map(wait).collect();
+        let bytes: Vec<u8> = some.iter().flat_map(|&channel| wait(channel)).collect();
         client.write_all(&bytes).expect("it fits into the socket");
         (0..4).for_each(|_| alone.tick());
     }
@@ -66,6 +70,67 @@ fn thousands_of_times_that_come_at_once_are_seen_to_in_steps() {
     tick_at(&mut alone, then_ms);
     // Each has null: a header and nothing else.
     assert_eq!(received(&mut client).len(), 4 * usize::from(WAITS));
+}
+
+/// Readers whom one write serves: with it, and by a step behind it.
+const SERVED_PER_TICK_MAX: usize = 2 * 128;
+
+#[test]
+fn thousands_who_read_what_one_write_brings_are_served_in_steps() {
+    let mut alone = Alone::new();
+    let read = |channel| argv(channel, &[b"XREAD", b"BLOCK", b"600000", b"STREAMS", b"k", b"$"]);
+    let mut client = waiting_by(&mut alone, read);
+    let (mut writer, mut other) = (alone.connect(), alone.connect());
+    let now_ms = alone.engine.clock.now_ms();
+    writer
+        .write_all(&argv(0, &[b"XADD", b"k", b"7-7", b"field", b"value"]))
+        .expect("it fits into the socket");
+    while alone.engine.waits.len() == usize::from(WAITS) {
+        tick_at(&mut alone, now_ms);
+    }
+    other.write_all(b"PING\r\n").expect("it fits into the socket");
+    tick_at(&mut alone, now_ms);
+    assert_eq!(received(&mut other), b"+PONG\r\n", "others have their turns");
+    assert!(!alone.engine.waits.is_empty(), "not all are served");
+    let most = most_ended(&mut alone, now_ms);
+    assert!(most <= SERVED_PER_TICK_MAX, "{most} in a tick");
+    all_of(&mut alone, &mut client, "value");
+}
+
+/// Nobody comes between those who take: neither one who takes without waiting, nor one who begins to wait.
+#[test]
+fn thousands_who_take_what_one_write_brings_are_served_with_it_in_their_order() {
+    let mut alone = Alone::new();
+    let mut client = waiting(&mut alone, false);
+    let mut writer = alone.connect();
+    let now_ms = alone.engine.clock.now_ms();
+    let elements: Vec<String> = (1..=WAITS).map(|channel| format!("element {channel}.")).collect();
+    let push: Vec<&[u8]> =
+        [&b"RPUSH"[..], b"k"].into_iter().chain(elements.iter().map(String::as_bytes)).collect();
+    writer.write_all(&[argv(0, &push), argv(0, &[b"LPOP", b"k"])].concat()).expect("it fits into the socket");
+    while alone.engine.waits.len() == usize::from(WAITS) {
+        tick_at(&mut alone, now_ms);
+    }
+    assert!(alone.engine.waits.is_empty(), "all are served");
+    let got = all_of(&mut alone, &mut client, "element");
+    let mut from = 0;
+    for element in &elements {
+        from += got[from..].find(element.as_str()).expect("who came first has the first");
+    }
+}
+
+/// What has come when each of those who wait has his reply, which has this word in it.
+fn all_of(alone: &mut Alone, client: &mut UnixStream, word: &str) -> String {
+    let (mut got, now_ms) = (Vec::new(), alone.engine.clock.now_ms());
+    for _ in 0..TICKS_MAX {
+        got.extend(received(client));
+        let text = String::from_utf8_lossy(&got);
+        if text.matches(word).count() == usize::from(WAITS) {
+            return text.into_owned();
+        }
+        tick_at(alone, now_ms);
+    }
+    panic!("{word}: not all have come");
 }
 
 #[test]

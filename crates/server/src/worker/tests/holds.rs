@@ -105,11 +105,48 @@ fn sets_in_a_row_wait_for_what_they_tell() {
             assert!(come(&mut client).is_empty(), "strict: {strict}");
         }
         let mut groups = 0;
-        let complete = merger.poll(|_| groups += 1).expect("it follows").complete;
+        let polled = merger.poll(|group| groups += group.row().map_or(1, |(_, count)| count));
+        let complete = polled.expect("it follows").complete;
         assert_eq!(groups, 10);
         alone.engine.set_safe(complete);
         alone.tick();
         assert_eq!(come(&mut client), b"+OK\r\n".repeat(10), "strict: {strict}");
+    }
+}
+
+/// Who waits for what somebody else writes, and who is sent a message, see nothing sooner than who asks for it.
+#[test]
+fn what_others_bring_waits_too() {
+    let asked = [
+        (["XREAD BLOCK 0 STREAMS x $\r\n", "XADD x 1-1 n 1\r\n", "1-1"], true),
+        (["SUBSCRIBE ch\r\n", "SET k v\r\nPUBLISH ch message\r\n", "message"], true),
+        // It writes: with or without strict reads.
+        (["BLPOP q 0\r\n", "RPUSH q element\r\n", "element"], false),
+    ];
+    for (words, strict) in asked {
+        let [waits, writes, brings] = words.map(str::as_bytes);
+        let mut alone = Alone::with_stack();
+        alone.engine.settings.strict_reads.store(strict, Relaxed);
+        let mut worker = alone.engine.keyspace.worker().expect("there is a place");
+        let mut merger = worker.merger(wants::VALUES).expect("there is no other");
+        let (mut reader, mut writer) = (alone.connect(), alone.connect());
+        reader.write_all(waits).expect("it fits into the socket");
+        (0..20).for_each(|_| alone.tick());
+        come(&mut reader);
+        alone.engine.set_held(true);
+        alone.engine.set_safe(merger.poll(|_| ()).expect("it follows").complete);
+        writer.write_all(writes).expect("it fits into the socket");
+        while alone.worker.io.get(0).expect("it is there").unsent() == 0 {
+            alone.tick();
+            let early = come(&mut reader);
+            assert!(early.is_empty(), "{}", String::from_utf8_lossy(&early));
+        }
+        alone.tick();
+        assert!(come(&mut reader).is_empty() && come(&mut writer).is_empty());
+        alone.engine.set_safe(merger.poll(|_| ()).expect("it follows").complete);
+        alone.tick();
+        let brought = come(&mut reader);
+        assert!(brought.windows(brings.len()).any(|bytes| bytes == brings), "{brought:?}");
     }
 }
 

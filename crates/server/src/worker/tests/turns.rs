@@ -52,6 +52,112 @@ fn each_has_a_tick_of_its_own_and_others_are_before_it() {
     }
 }
 
+/// What has come while a program ran is before the next one, whoever sent first, and is sent before that begins.
+#[test]
+fn who_comes_while_one_runs_is_answered_before_the_next_one() {
+    let mut alone = Alone::new();
+    let (mut spins, mut looks, mut other) = (alone.connect(), alone.connect(), alone.connect());
+    write(&mut spins, &eval(SPINS));
+    alone.tick();
+    assert_eq!(ends(&mut spins), 1);
+    // They come in this order, and one read behind the other.
+    write(&mut spins, &eval(SPINS));
+    write(&mut other, PING);
+    alone.tick();
+    assert_eq!((ends(&mut spins), received(&mut other)), (0, PONG.to_vec()), "it has to wait for its turn");
+    assert_eq!(alone.worker.timeout_ms(), 0, "the next tick does not wait for an event");
+    alone.tick();
+    assert_eq!(ends(&mut spins), 1);
+    // A program that waits for its turn sees how much has been sent before.
+    let sent = br#"{"steps":[{"do":["INFO","stats"],"as":"all"},
+        {"for":"line","in":{"split":["${all}","\r\n"]},"do":[
+            {"if":{"starts_with":["${line}","total_net_output_bytes:"]},"then":[{"return":"${line}"}]}]}]}"#;
+    let figure = |client: &mut UnixStream| {
+        let reply = String::from_utf8(received(client)).expect("a text");
+        let (_, figure) = reply.trim_end().split_once("bytes:").expect("the line");
+        figure.parse::<usize>().expect("a number")
+    };
+    write(&mut looks, &eval(sent));
+    alone.tick();
+    assert_eq!(received(&mut looks), b"", "it waits for its turn");
+    alone.tick();
+    let before = figure(&mut looks);
+    write(&mut spins, &eval(SPINS));
+    let mut spun = 0;
+    while spun == 0 {
+        alone.tick();
+        spun = received(&mut spins).len();
+    }
+    write(&mut looks, &eval(sent));
+    alone.tick();
+    write(&mut other, PING);
+    alone.tick();
+    assert_eq!(received(&mut other), PONG);
+    let reply = before.to_string().len() + "$23\r\ntotal_net_output_bytes:\r\n".len();
+    assert_eq!(figure(&mut looks), before + reply + spun + PONG.len(), "what was sent before it began");
+}
+
+/// Reading a large program takes long too, and what is queued is read when it is.
+#[test]
+fn programs_that_are_read_have_turns() {
+    let steps = vec![r#"["SET","k",1]"#; 20_000].join(",");
+    let large = format!(r#"{{"steps":[{steps}]}}"#);
+    let explain = || line(&[b"PROGRAM", b"EXPLAIN", large.as_bytes()]);
+    let set = |name: &[u8]| line(&[b"PROGRAM", b"SET", name, large.as_bytes()]);
+    let queues = [b"MULTI\r\n", &set(b"queued")[..]].concat();
+    let mut alone = Alone::new();
+    let mut clients: Vec<UnixStream> = (0..3).map(|_| alone.connect()).collect();
+    let mut other = alone.connect();
+    // More than a socket takes at once, and than is read at once.
+    for (client, bytes) in clients.iter_mut().zip([explain(), queues, set(b"stored")]) {
+        client.set_nonblocking(true).expect("it can be set");
+        let mut left = &bytes[..bytes.len() - 1];
+        while !left.is_empty() {
+            match client.write(left) {
+                Ok(len) => left = &left[len..],
+                Err(_) => alone.tick(),
+            }
+        }
+    }
+    (0..20).for_each(|_| alone.tick());
+    for client in &mut clients {
+        assert!(!String::from_utf8_lossy(&received(client)).contains("locks"), "it is not whole");
+        client.write_all(b"\n").expect("it fits into the socket");
+    }
+    for at in 0..3 {
+        write(&mut other, PING);
+        alone.tick();
+        assert_eq!(received(&mut other), PONG, "in tick {at}");
+        let replies: Vec<String> = clients
+            .iter_mut()
+            .map(|client| String::from_utf8_lossy(&received(client)).into_owned())
+            .collect();
+        let done =
+            [replies[0].contains("locks"), replies[1].contains("QUEUED"), replies[2].contains(":1\r\n")];
+        assert_eq!(done, [at == 0, at == 1, at == 2], "in tick {at}: {replies:?}");
+    }
+    sends(&mut alone, &mut clients[1], b"EXEC\r\n");
+    assert_eq!(received(&mut clients[1]), b"*1\r\n:1\r\n");
+}
+
+#[test]
+fn transactions_with_programs_have_turns_and_others_do_not_wait() {
+    let mut alone = Alone::new();
+    let mut clients: Vec<UnixStream> = (0..2).map(|_| alone.connect()).collect();
+    let mut plain = alone.connect();
+    for client in &mut clients {
+        write(client, &[b"MULTI\r\n", &eval(SPINS)[..], b"EXEC\r\n"].concat());
+    }
+    write(&mut plain, b"MULTI\r\nPING\r\nEXEC\r\n");
+    alone.tick();
+    let ended: Vec<usize> = clients.iter_mut().map(ends).collect();
+    assert_eq!(ended, [1, 0]);
+    assert_eq!(received(&mut plain), b"+OK\r\n+QUEUED\r\n*1\r\n+PONG\r\n");
+    alone.tick();
+    let ended: Vec<usize> = clients.iter_mut().map(ends).collect();
+    assert_eq!(ended, [0, 1]);
+}
+
 #[test]
 fn who_sends_several_waits_behind_those_of_others() {
     let mut alone = Alone::new();

@@ -2,7 +2,7 @@
 //!
 //! Owns the decoders of one direction. They resume; drawing a picture does not.
 
-use weft_protocol::reply::{Aggregate, ReplyVisitor, Text};
+use weft_protocol::reply::Passed;
 use weft_protocol::{ArgVisitor, Limits, Outcome, resp, respb};
 
 use super::super::Way;
@@ -32,9 +32,9 @@ impl Skim {
         }
         let incomplete = match (way.binary, way.replies) {
             (true, false) => incomplete(self.respb_requests.decode(bytes, &mut Nothing)),
-            (true, true) => incomplete(self.respb_replies.decode(bytes, &mut Nothing)),
+            (true, true) => incomplete(self.respb_replies.decode(bytes, &mut Passed)),
             (false, false) => incomplete(self.resp_requests.decode(bytes, &mut Nothing)),
-            (false, true) => incomplete(self.resp_replies.decode(bytes, &mut Nothing)),
+            (false, true) => incomplete(self.resp_replies.decode(bytes, &mut Passed)),
         };
         !incomplete
     }
@@ -49,15 +49,4 @@ impl ArgVisitor for Nothing {
     fn double(&mut self, _value: f64) {}
     fn keyword(&mut self, _word: &'static str) {}
     fn quoted(&mut self, _offset: usize, _raw: &[u8]) {}
-}
-
-impl ReplyVisitor for Nothing {
-    fn text(&mut self, _kind: Text, _offset: usize, _bytes: &[u8]) {}
-    fn int(&mut self, _value: i64) {}
-    fn double(&mut self, _value: f64) {}
-    fn boolean(&mut self, _value: bool) {}
-    fn null(&mut self, _array: bool) {}
-    fn open(&mut self, _kind: Aggregate, _len: Option<u32>) {}
-    fn close(&mut self) {}
-    fn open_text(&mut self) {}
 }

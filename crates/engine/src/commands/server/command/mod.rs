@@ -10,11 +10,10 @@ use weft_protocol::table::{
 };
 
 use crate::acl::{category, command};
-use crate::args::{Args, OwnedArgs};
+use crate::args::{Args, OwnedArgs, check_arity};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
-use crate::executor::check_arity;
 use crate::glob;
 use crate::handler::{Entry, Scope};
 use crate::keys;

@@ -23,7 +23,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, HandlerFn, Scope};
 use crate::info::random_id;
-use crate::reply::ReplySink;
+use crate::reply::{Protocol, ReplySink};
 
 pub(crate) const LIST: &[Entry] = &[("DEBUG", Scope::KeysOrWorld(is_about_keys), debug)];
 
@@ -50,6 +50,7 @@ const SUBCOMMANDS: &[(&str, usize, usize, HandlerFn)] = &[
     ("QUICKLIST", 1, 2, quicklist),
     ("QUICKLIST-PACKED-THRESHOLD", 1, 1, packed_threshold),
     ("RELOAD", 0, 3, reload),
+    ("REWRITE-REST", 1, 1, rewrite_rest),
     ("LOADAOF", 0, 0, no_log),
     ("SDSLEN", 1, 1, sdslen),
     ("SET-ACTIVE-EXPIRE", 1, 1, set_active_expire),
@@ -156,6 +157,13 @@ fn sleep(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> 
 
 fn set_active_expire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
     context.engine.settings.active_expire.store(args.int(2)? != 0, Relaxed);
+    sink.ok();
+    Ok(())
+}
+
+fn rewrite_rest(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+    let rest_ms = u64::try_from(args.int(2)?).map_err(|_| Error::err("a rest is not negative"))?;
+    context.engine.settings.rewrite_rest_ms.store(rest_ms, Relaxed);
     sink.ok();
     Ok(())
 }
@@ -407,15 +415,21 @@ fn protocol(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) 
                 sink.bool(number == 1);
             }
         }
-        "attrib" => sink.bulk(b"Some real reply following the attribute"),
+        "attrib" => {
+            if sink.wire().protocol == Protocol::Resp3 {
+                // It belongs to the value behind it, and counts for none.
+                sink.raw(b"|1\r\n$14\r\nkey-popularity\r\n*2\r\n$7\r\nkey:123\r\n:90\r\n");
+            }
+            sink.bulk(b"Some real reply following the attribute");
+        }
         "push" => {
             if !sink.wire().protocol.has_pushes() {
                 return Err(Error::err("RESP2 is not supported by this command"));
             }
+            sink.bulk(b"Some real reply following the push reply");
             sink.push(2);
             sink.bulk(b"server-cpu-usage");
             sink.int(42);
-            sink.bulk(b"Some real reply following the push reply");
         }
         "verbatim" => sink.verbatim(*b"txt", b"This is a verbatim\nstring"),
         "true" => sink.bool(true),
@@ -454,6 +468,9 @@ fn debug_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
         "    Reply with a test value of the specified type.",
         "QUICKLIST <key> [<0|1>]",
         "    Say whether <key> is a list beyond the compact form.",
+        "REWRITE-REST <milliseconds>",
+        "    Leave a log that has become long as it is for so long when its rewrite failed;",
+        "    30000 by default.",
         "SDSLEN <key>",
         "    Show the lengths of a key and its string value.",
         "SET-ACTIVE-EXPIRE <0|1>",

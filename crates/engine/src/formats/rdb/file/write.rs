@@ -7,13 +7,11 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use super::super::encode::{length, raw_string};
-use super::super::{CRC, FOOTER_BYTES, VERSION, VERSION_REDIS_MAX, VERSION_VALKEY, kind};
+use super::super::{CRC, FOOTER_BYTES, VERSION, VERSION_7_2, VERSION_REDIS_MAX, VERSION_VALKEY, kind};
 use super::MAGIC_BYTES;
 
 /// Bytes that are read at a time for the checksum.
 const READ_BYTES: usize = 1 << 16;
-/// The version of Redis 7.2, of Valkey 7.2 and 8.
-const VERSION_7_2: u16 = 11;
 
 /// A file on its way.
 #[derive(Debug)]

@@ -12,45 +12,30 @@ use weft_protocol::table::{CommandSpec, flag};
 use weft_store::effect::TapeMark;
 use weft_store::wants;
 
-use super::definition::{Action, Trigger, kind};
-use super::event::{Event, member, since};
-use super::index::Index;
-use super::outbox::Way;
-use super::{DEPTH_MAX, FIRED_MAX, Figures, direct};
+use super::outbox;
 use crate::acl::LogPlace;
-use crate::args::{Args, Composed};
-use crate::context::{Context, Hold, Local};
+use crate::args::{Args, Composed, find};
+use crate::context::{Context, Local};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
+use crate::executor::direct;
 use crate::glob;
-use crate::handler::{Handler, Needs};
-use crate::inner::{self, Inner};
-use crate::keys;
+use crate::handler::Handler;
+use crate::inner::Inner;
+use crate::keys::{self, Needs};
+use crate::logic::program::cost::told_ns;
 use crate::program::budget::{Budget, Limits};
+use crate::program::ends::Ends;
 use crate::program::expr::{Expr, Fault, Frame};
 use crate::program::keys::Keys;
 use crate::program::prepared::unknown;
 use crate::program::value::{Members, Value};
 use crate::reply::ReplySink;
 use crate::runner;
-
-/// Whether a command may fire triggers here: one that writes keys which any are for. Under the lock of one key that has
-/// been asked before.
-#[cold]
-pub(crate) fn may_fire(context: &mut Context<'_, '_>, args: &Args<'_>) -> bool {
-    let holds = matches!(context.hold, Hold::Guards(_) | Hold::World(..));
-    if !holds || args.spec.flags & flag::WRITE == 0 {
-        return false;
-    }
-    stands_at(context.engine, context.local, args)
-}
-
-/// Whether there are triggers at the keys of a command.
-pub(crate) fn stands_at(engine: &Engine, local: &mut Local, args: &Args<'_>) -> bool {
-    let (index, mut stands) = (local.triggers.index(engine), false);
-    keys::each(args, |at| stands |= index.has(args.bytes(at)));
-    stands
-}
+use crate::trigger::definition::{Action, Trigger, kind};
+use crate::trigger::event::{Event, VALUE_BYTES_MAX, member, since};
+use crate::trigger::index::Index;
+use crate::trigger::{DEPTH_MAX, FIRED_MAX, Figures, Way};
 
 /// What the triggers of a command need beside its own keys; nothing if it fires none. Where everything is `open` no
 /// shard is named.
@@ -60,7 +45,7 @@ pub(crate) fn needs(
     (db, args): (u8, &Args<'_>),
     open: bool,
 ) -> Option<Needs> {
-    let index = local.triggers.index(engine);
+    let index = local.triggers.index(&engine.triggers);
     let (mut shards, mut fires, mut world) = (Vec::new(), false, false);
     // To ask one takes as long as its program may; behind that time no further one is asked.
     let mut began = None;
@@ -123,7 +108,7 @@ impl Trigger {
                         began.get_or_insert_with(Instant::now);
                     }
                     let params = program.event_params(|| known(program.event));
-                    params.map_or(nothing, |params| program.needs(engine, params).0)
+                    params.map_or(nothing, |params| program.needs(engine.before_programs(), params).0)
                 }
                 _ => nothing,
             },
@@ -181,6 +166,28 @@ impl Trigger {
         written.map_err(|fault| at(self.action.pointer(), &fault))?;
         Ok(text)
     }
+    /// Tells a channel of an event. One message is told as PUBLISH does; what telling further ones of an operation
+    /// takes belongs to its time, though it is done behind it.
+    pub(super) fn publish(
+        &self,
+        inner: &mut Inner<'_, '_, '_>,
+        channel: &Expr,
+        event: &Value,
+    ) -> Result<(), Error> {
+        let Context { engine, now_ms, .. } = *inner.context();
+        let mut args = Composed::default();
+        args.push(b"PUBLISH");
+        args.push(&self.told(engine, channel, now_ms, event.clone())?);
+        args.push(&event.to_json());
+        let id = find(b"PUBLISH", None).ok_or(ErrorCode::Generic)?;
+        let (told_ns, local) = (told_ns(engine, &args.args(id.spec())), &mut *inner.context().local);
+        let is_first = local.told_ns == 0;
+        local.told_ns = local.told_ns.saturating_add(told_ns);
+        if !is_first && local.ends.is_some_and(|ends| ends.is_over_in(local.told_ns)) {
+            return Err(Error::new(ErrorCode::Limit, TOO_LONG));
+        }
+        run_command(inner, b"PUBLISH", &args)
+    }
     /// The error about its program, which is not stored.
     pub(crate) fn no_program(&self) -> Error {
         let name = match &self.action {
@@ -194,6 +201,32 @@ impl Trigger {
         values.push(event);
         values.resize(self.slots, Value::Null);
         Frame { values, now_ms, budget: Budget::new(default_limits(engine)) }
+    }
+}
+
+impl Event {
+    /// As programs see it, with the [`member`]s that are read: `kind`, `command`, `db`, `key`, and of what is there now
+    /// `type`, and `length` and `value` of a string.
+    pub(super) fn value(&self, read: u8, command: &[u8], context: &mut Context<'_, '_>) -> Value {
+        let mut members = self.members(read, command);
+        if read & member::STATE != 0 && self.kind == kind::SET {
+            self.state(&mut members, context);
+        }
+        Value::object(members)
+    }
+    fn state(&self, members: &mut Members, context: &mut Context<'_, '_>) {
+        let key = context.engine.keyspace.key(&self.key);
+        let Ok((shard, mut op)) = context.shard_in(self.db, &key) else { return };
+        let Some(value) = shard.peek(&mut op, &key) else { return };
+        let mut put = |name: &str, value: Value| drop(members.insert(name.as_bytes().into(), value));
+        put("type", Value::text(value.type_name().as_bytes()));
+        let mut digits = weft_store::Digits::default();
+        if let Some(bytes) = value.as_bytes(&mut digits) {
+            put("length", Value::Int(bytes.len() as i64));
+            if bytes.len() <= VALUE_BYTES_MAX {
+                put("value", Value::text(bytes));
+            }
+        }
     }
 }
 
@@ -234,7 +267,7 @@ pub(crate) fn run(
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
     debug_assert!(args.spec.flags & flag::WRITE != 0, "only what writes fires");
-    let index = Arc::clone(context.local.triggers.index(context.engine));
+    let index = Arc::clone(context.local.triggers.index(&context.engine.triggers));
     if let Some(outcome) = direct::run(context, (handler, args), sink) {
         return outcome;
     }
@@ -245,7 +278,9 @@ pub(crate) fn run(
     let around = context.local.ends;
     let began = around.is_none().then(Instant::now);
     if let Some(began) = began {
-        context.local.ends = Some(began + Duration::from_millis(default_limits(context.engine).time_ms));
+        context.local.told_ns = 0;
+        let limit = Duration::from_millis(default_limits(context.engine).time_ms);
+        context.local.ends = Some(Ends::behind(began, limit));
     }
     let mut inner = Inner::new(context, LogPlace::Script);
     if !inner.has_world() {
@@ -291,25 +326,25 @@ impl Firing<'_, '_, '_, '_> {
             Err(Error::new(ErrorCode::Limit, format!("triggers fire {DEPTH_MAX} deep at most")))
         } else if self.fired > FIRED_MAX {
             Err(Error::new(ErrorCode::Limit, format!("a command fires {FIRED_MAX} triggers at most")))
-        } else if looks && self.inner.context().local.ends.is_some_and(|ends| ends <= Instant::now()) {
-            let text =
-                "all that a command fires has the time that one program may have (program-time-ms-max)";
-            Err(Error::new(ErrorCode::Limit, text))
+        } else if looks && self.inner.context().local.ends.is_some_and(|ends| ends.is_over()) {
+            Err(Error::new(ErrorCode::Limit, TOO_LONG))
         } else {
             self.act(chain, event)
         };
-        outcome.map_err(|error| named(&self.inner.context().local.way, chain, error))
+        outcome.map_err(|error| named(&mut self.inner.context().local.way, chain, error))
     }
 
     /// A trigger whose program says that it may take longer lengthens the time of all. Says whether it may take long:
     /// a quick program does not, and is no reason to look at the clock.
     fn give_time(&mut self, trigger: &Trigger) -> bool {
         let context = self.inner.context();
-        let Some(stored) = trigger.program(&context.engine.programs) else { return true };
-        let long = trigger.when.is_some() || !stored.program.quick;
+        // What is done afterwards takes no time of the command.
+        let Action::Inside(_) = &trigger.action else { return trigger.long };
+        let Some(stored) = trigger.program(&context.engine.programs) else { return trigger.long };
+        let long = trigger.long || !stored.program.quick;
         let Some(began) = self.began.filter(|_| long || self.long) else { return long };
         let its = stored.program.limits.within(Limits::of(&context.engine.settings)).time_ms;
-        let ends = began + Duration::from_millis(its);
+        let ends = Ends::behind(began, Duration::from_millis(its));
         context.local.ends = context.local.ends.map(|before| before.max(ends));
         long
     }
@@ -350,7 +385,7 @@ impl Firing<'_, '_, '_, '_> {
             Action::After(_) => {
                 let command = full_name(self.spec);
                 let before = chain.before.map_or_else(String::new, Chain::names);
-                engine.triggers.outbox.add(self.inner.context(), (trigger, &before), event, &command)?;
+                outbox::add(self.inner.context(), (trigger, &before), event, &command)?;
             }
             Action::Stream(name) => {
                 let mut frame = trigger.frame(engine, self.inner.context().now_ms, value.clone());
@@ -362,12 +397,7 @@ impl Firing<'_, '_, '_, '_> {
                 self.as_owner(trigger, event.db, |inner| run_command(inner, b"XADD", &args))?;
             }
             Action::Publish(channel) => {
-                let mut frame = trigger.frame(engine, self.inner.context().now_ms, value.clone());
-                let mut args = Composed::default();
-                args.push(b"PUBLISH");
-                args.push_with(|text| frame.write_text(channel, text)).map_err(told)?;
-                args.push(&value.to_json());
-                self.as_owner(trigger, event.db, |inner| run_command(inner, b"PUBLISH", &args))?;
+                self.as_owner(trigger, event.db, |inner| trigger.publish(inner, channel, &value))?;
             }
         }
         self.events_since(mark, Some(chain))?;
@@ -396,6 +426,10 @@ impl Firing<'_, '_, '_, '_> {
     }
 }
 
+/// What is answered where what was fired takes too long.
+const TOO_LONG: &str = "all that a command fires has the time of one program together: 5 ms, or what the one among \
+    them says that asks for most (\"limits\": {\"time-ms\"}, at most program-time-ms-max)";
+
 /// Where a condition stands.
 pub(super) const WHEN: &str = "/when";
 
@@ -407,10 +441,11 @@ pub(super) fn at(pointer: &str, fault: &Fault) -> Error {
 
 /// An error with the names of the triggers that led to it, once.
 #[cold]
-fn named(way: &Way, chain: &Chain<'_>, error: Error) -> Error {
+fn named(way: &mut Way, chain: &Chain<'_>, error: Error) -> Error {
     if error.code == ErrorCode::NeedsWorld || error.code == ErrorCode::Trigger {
         return error;
     }
+    way.has_no_room |= error.code == ErrorCode::OutOfMemory;
     Figures::count(&chain.trigger.figures.failed);
     let text = format!("trigger {}: {}", way.and(&chain.names()), error.text).into();
     Error { code: ErrorCode::Trigger, prefix: Some(error.prefix().into()), text }
@@ -428,7 +463,7 @@ fn push_members(event: &Value, args: &mut Composed) {
 
 /// Runs a command of a trigger.
 pub(super) fn run_command(inner: &mut Inner<'_, '_, '_>, name: &[u8], args: &Composed) -> Result<(), Error> {
-    let id = inner::find(name, None).ok_or(ErrorCode::Generic)?;
+    let id = find(name, None).ok_or(ErrorCode::Generic)?;
     let args = args.args(id.spec());
     let handler = inner.admit(&args)?;
     inner.run(handler, &args).map_err(|error| match error.code {

@@ -4,10 +4,10 @@
 use weft_store::Cursor;
 
 use super::{End, Flow, Machine, not_all};
-use crate::args::Composed;
+use crate::args::{Composed, find};
 use crate::error::ErrorCode;
 use crate::glob;
-use crate::inner::{self, Refusal};
+use crate::inner::Refusal;
 use crate::program::arithmetic::whole;
 use crate::program::expr::{Expr, Fault};
 use crate::program::steps::{For, Over, Step};
@@ -88,7 +88,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
 
     /// Who may not ask KEYS for the names does not get them from a loop either.
     fn may_see_names(&mut self, pattern: &[u8]) -> Result<(), End> {
-        let (mut args, id) = (Composed::default(), inner::find(KEYS, None));
+        let (mut args, id) = (Composed::default(), find(KEYS, None));
         args.push(KEYS);
         args.push(pattern);
         let refusal = match id {

@@ -1,6 +1,6 @@
 //! Owns: what triggers do afterwards: entries of the catalogue that are appended in the group of the change and removed
-//! in that of what was done, attempts, back-off, dead letters; and events of keys that went by themselves. Does not
-//! own: when there is time for it (`crate::background`).
+//! in that of what was done, attempts, back-off, dead letters. Does not own: events of keys that went by themselves
+//! (`crate::trigger`), when there is time for it (`crate::background`).
 //!
 //! ```text
 //!  0        1     2        6
@@ -14,18 +14,14 @@
 //! its key and no others: each key has a queue. With a log each is done at least once. Events of keys that went by
 //! themselves are kept in memory only. Both have numbers, which are taken under the lock of the key.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use weft_store::{Effect, Op, Section, Worker, World};
+use weft_store::{Keyspace, Op, Section, Worker, World};
 
-use super::definition::{Action, Trigger, kind};
-use super::event::{Event, kind_of};
 use super::fire::{WHEN, at, run_command};
-use super::{DEPTH_MAX, Figures};
 use crate::acl::{LogPlace, User};
 use crate::args::Composed;
 use crate::blocking;
@@ -36,13 +32,12 @@ use crate::inner::Inner;
 use crate::mailbox::Address;
 use crate::reply::{Protocol, Wire};
 use crate::session::{ConnectionInfo, Session};
+use crate::trigger::definition::{Action, Trigger, kind};
+use crate::trigger::event::Event;
+use crate::trigger::{DEPTH_MAX, Figures, WAITING_BYTES_MAX, Way};
 
 /// Entries that may wait; one more refuses the write.
 const WAITING_MAX: usize = 100_000;
-/// Events of keys that went by themselves that may wait; further ones are counted as lost.
-const BY_ITSELF_MAX: usize = 100_000;
-/// Bytes of the entries that may wait, and of the names of keys that went by themselves.
-const WAITING_BYTES_MAX: usize = 64 << 20;
 /// Bytes of an error that the stream of dead letters is told of.
 const DEAD_ERROR_BYTES_MAX: usize = 1024;
 /// Attempts before an entry is given up.
@@ -55,41 +50,6 @@ const STEP: usize = 64;
 const STEP_TIME: Duration = Duration::from_millis(1);
 /// The stream that is told of what was given up.
 const DEAD_LETTERS: &[u8] = b"weft:triggers:dead";
-
-/// What is to be done afterwards.
-#[derive(Debug, Default)]
-pub struct Outbox {
-    /// How often entries came from elsewhere: from a log or a snapshot.
-    loads: AtomicU64,
-    /// Events of keys that went by themselves, with the triggers that they fire, in the order of their numbers.
-    by_itself: Mutex<VecDeque<(u64, Arc<Trigger>, Event)>>,
-    /// How many of them are not done yet: these, and those that stand in queues.
-    gone: AtomicUsize,
-    /// Bytes of the names of their keys.
-    gone_bytes: AtomicUsize,
-    /// How many of them were too many.
-    pub lost: AtomicU64,
-}
-
-/// How triggers have led to what is done afterwards.
-#[derive(Debug, Default)]
-pub(crate) struct Way {
-    /// Their names, the first one first; none if it is a client's doing.
-    names: String,
-    /// What would have been done afterwards was too deep: another attempt is in vain.
-    is_too_deep: bool,
-}
-
-impl Way {
-    /// The names with these behind them.
-    pub(super) fn and(&self, names: &str) -> String {
-        match (&*self.names, names) {
-            ("", names) => names.to_owned(),
-            (way, "") => way.to_owned(),
-            (way, names) => format!("{way} > {names}"),
-        }
-    }
-}
 
 /// An entry.
 struct Entry {
@@ -126,88 +86,45 @@ impl Entry {
     }
 }
 
-impl Outbox {
-    /// Goes on behind the entries that there are.
-    pub(crate) fn begin(&self, engine: &Engine) {
-        let entries = engine.keyspace.catalogue().entries(Section::Outbox);
-        let last = entries.last().and_then(|(name, _)| Some(u64::from_be_bytes(*name.first_chunk()?)));
-        engine.keyspace.catalogue().number_behind(last.unwrap_or(0));
-        self.loads.fetch_add(1, Relaxed);
-    }
-
-    /// Adds what a trigger does afterwards, in the group of the change, which those `before` it have led to.
-    pub(super) fn add(
-        &self,
-        context: &mut Context<'_, '_>,
-        (trigger, before): (&Trigger, &str),
-        event: &Event,
-        command: &str,
-    ) -> Result<(), Error> {
-        if context.engine.keyspace.catalogue().len(Section::Outbox) >= WAITING_MAX {
-            let text = format!("{WAITING_MAX} things wait to be done by triggers: try again later");
-            return Err(Error::new(ErrorCode::Limit, text));
-        }
-        let depth = context.depth + 1;
-        if depth > DEPTH_MAX {
-            context.local.way.is_too_deep = true;
-            return Err(Error::new(ErrorCode::Limit, format!("triggers fire {DEPTH_MAX} deep at most")));
-        }
-        let (trigger, command) = (trigger.name.clone(), command.as_bytes().into());
-        let way = context.local.way.and(before);
-        let entry = Entry { trigger, command, depth, way, event: event.clone() }.bytes();
-        let catalogue = context.engine.keyspace.catalogue();
-        let key = context.engine.keyspace.key(&event.key);
-        let (shard, mut op) = context.shard_in(event.db, &key)?;
-        if catalogue.bytes(Section::Outbox).saturating_add(entry.len()) > WAITING_BYTES_MAX {
-            let text = format!(
-                "what waits to be done by triggers may take {WAITING_BYTES_MAX} bytes: try again later"
-            );
-            return Err(Error::new(ErrorCode::Limit, text));
-        }
-        let number = catalogue.next_number();
-        shard.set_entry(&mut op, Section::Outbox, &number.to_be_bytes(), Some(&entry));
-        Ok(())
-    }
-    /// A key went by itself. Whoever tells it is in the batch in which it happened, so that who does what waits, with
-    /// the keyspace to itself, has been told of all that has happened.
-    #[cold]
-    pub(crate) fn note(
-        &self,
-        engine: &Engine,
-        (db, key): (u8, &[u8]),
-        effect: &Effect<'_>,
-        number: Option<u64>,
-    ) {
-        let Some(kind) = kind_of(effect) else { return };
-        let number = number.unwrap_or_else(|| engine.keyspace.catalogue().last_number());
-        let event = Event { kind, db, key: key.into() };
-        for trigger in engine.triggers.index().find(db, key, kind) {
-            let mut waiting = self.by_itself.lock();
-            let bytes = self.gone_bytes.load(Relaxed).saturating_add(key.len());
-            if self.gone.load(Relaxed) < BY_ITSELF_MAX && bytes <= WAITING_BYTES_MAX {
-                self.gone.fetch_add(1, Relaxed);
-                self.gone_bytes.store(bytes, Relaxed);
-                put_by_number(&mut waiting, (number, Arc::clone(trigger), event.clone()));
-            } else {
-                self.lost.fetch_add(1, Relaxed);
-            }
-        }
-    }
-    /// Whether anything waits, be it for triggers that are gone: that is dropped when its turn comes.
-    pub(crate) fn waits(&self, engine: &Engine) -> bool {
-        self.len(engine) > 0
-    }
-    /// Entries that wait.
-    #[must_use]
-    pub fn len(&self, engine: &Engine) -> usize {
-        engine.keyspace.catalogue().len(Section::Outbox) + self.gone.load(Relaxed)
-    }
+/// What of the entries that there are cannot be read: nothing is done for these, and they go when their turn comes.
+pub(super) fn unreadable(keyspace: &Keyspace) -> Vec<String> {
+    let entries = keyspace.catalogue().entries(Section::Outbox);
+    let number = |name: &[u8]| name.first_chunk().map_or(0, |name| u64::from_be_bytes(*name));
+    let cut = entries.iter().filter(|(_, bytes)| Entry::of(bytes).is_none());
+    cut.map(|(name, _)| format!("number {} of what waits for triggers cannot be read", number(name)))
+        .collect()
 }
 
-/// Puts an event behind those whose numbers are as high; nearly always it is the last one.
-fn put_by_number(waiting: &mut VecDeque<(u64, Arc<Trigger>, Event)>, event: (u64, Arc<Trigger>, Event)) {
-    let higher = waiting.iter().rev().take_while(|(number, ..)| *number > event.0).count();
-    waiting.insert(waiting.len() - higher, event);
+/// Adds what a trigger does afterwards, in the group of the change, which those `before` it have led to.
+pub(super) fn add(
+    context: &mut Context<'_, '_>,
+    (trigger, before): (&Trigger, &str),
+    event: &Event,
+    command: &str,
+) -> Result<(), Error> {
+    if context.engine.keyspace.catalogue().len(Section::Outbox) >= WAITING_MAX {
+        let text = format!("{WAITING_MAX} things wait to be done by triggers: try again later");
+        return Err(Error::new(ErrorCode::Limit, text));
+    }
+    let depth = context.depth + 1;
+    if depth > DEPTH_MAX {
+        context.local.way.is_too_deep = true;
+        return Err(Error::new(ErrorCode::Limit, format!("triggers fire {DEPTH_MAX} deep at most")));
+    }
+    let (trigger, command) = (trigger.name.clone(), command.as_bytes().into());
+    let way = context.local.way.and(before);
+    let entry = Entry { trigger, command, depth, way, event: event.clone() }.bytes();
+    let catalogue = context.engine.keyspace.catalogue();
+    let key = context.engine.keyspace.key(&event.key);
+    let (shard, mut op) = context.shard_in(event.db, &key)?;
+    if catalogue.bytes(Section::Outbox).saturating_add(entry.len()) > WAITING_BYTES_MAX {
+        let text =
+            format!("what waits to be done by triggers may take {WAITING_BYTES_MAX} bytes: try again later");
+        return Err(Error::new(ErrorCode::Limit, text));
+    }
+    let number = catalogue.next_number();
+    shard.set_entry(&mut op, Section::Outbox, &number.to_be_bytes(), Some(&entry));
+    Ok(())
 }
 
 /// A key whose entries stand in a queue.
@@ -243,6 +160,8 @@ pub(crate) struct Runner {
     ready: VecDeque<Whose>,
     /// Keys whose first entry waits until then for its next attempt.
     waiting: BTreeSet<(u64, Whose)>,
+    /// Names of entries that cannot be read, which are to go.
+    unreadable: Vec<Box<[u8]>>,
 }
 
 impl std::fmt::Debug for Runner {
@@ -265,6 +184,7 @@ impl Runner {
             queues: HashMap::new(),
             ready: VecDeque::new(),
             waiting: BTreeSet::new(),
+            unreadable: Vec::new(),
         }
     }
 
@@ -290,6 +210,11 @@ impl Runner {
         {
             let world = worker.world();
             self.take_up(engine, loads);
+            for name in std::mem::take(&mut self.unreadable) {
+                // Whose it was is not known.
+                let event = Event { kind: 0, db: 0, key: Box::default() };
+                self.with_world(engine, &world, 0, |context| remove(context, &event, &name));
+            }
             let mut done = 0;
             while done < STEP && (done == 0 || began.elapsed() < STEP_TIME) && self.do_next(engine, &world) {
                 done += 1;
@@ -324,7 +249,8 @@ impl Runner {
             room -= 1;
             self.seen.0 = self.seen.0.max(number);
             let Some(entry) = Entry::of(&bytes) else {
-                debug_assert!(false, "an entry is read as it was written");
+                outbox.lost.fetch_add(1, Relaxed);
+                self.unreadable.push(name);
                 continue;
             };
             self.put((entry.event.db, entry.event.key), Due::Entry(number));
@@ -394,7 +320,7 @@ impl Runner {
         if let Some(entry) = entry.and_then(|bytes| Entry::of(&bytes))
             && let Err(error) = self.attempt(engine, world, &entry, Some(&name))
         {
-            if is_without_room(&error) {
+            if self.is_without_room(&error) {
                 self.wait_for_room(engine, whose);
                 return true;
             }
@@ -413,6 +339,11 @@ impl Runner {
         }
         self.go_on_with(whose);
         true
+    }
+    /// Whether an attempt has failed because there is no memory for it, be it for a trigger that it has fired. A
+    /// program may fail with the same word, which is its own.
+    fn is_without_room(&self, error: &Error) -> bool {
+        error.code == ErrorCode::OutOfMemory || error.code == ErrorCode::Trigger && self.local.way.has_no_room
     }
     /// The first thing of a key waits until there is memory for it.
     fn wait_for_room(&mut self, engine: &Engine, whose: Whose) {
@@ -441,16 +372,18 @@ impl Runner {
         entry: &Entry,
         name: Option<&[u8]>,
     ) -> Result<(), Error> {
-        let names = Way { names: entry.way.clone(), is_too_deep: false }
-            .and(&String::from_utf8_lossy(&entry.trigger));
-        self.local.way = Way { names, is_too_deep: false };
+        let names = String::from_utf8_lossy(&entry.trigger);
+        let names = Way { names: entry.way.clone(), ..Way::default() }.and(&names);
+        self.local.way = Way { names, ..Way::default() };
         self.with_world(engine, world, entry.event.db, |context| {
             context.depth = entry.depth;
             // A trigger that is gone, or switched off, does nothing any more.
             if let Some(trigger) = engine.triggers.get(&entry.trigger).filter(|trigger| trigger.enabled) {
                 act(context, &trigger, entry).inspect_err(|_| Figures::count(&trigger.figures.failed))?;
             }
-            remove(context, entry, name);
+            if let Some(name) = name {
+                remove(context, &entry.event, name);
+            }
             Ok(())
         })
     }
@@ -489,12 +422,13 @@ impl Runner {
                 args.push(value);
             }
             let told = run_command(&mut Inner::new(context, LogPlace::Script), b"XADD", &args);
-            if !told.as_ref().is_err_and(is_without_room) {
-                remove(context, entry, Some(name));
+            let has_no_room = told.is_err_and(|error| error.code == ErrorCode::OutOfMemory);
+            if !has_no_room {
+                remove(context, &entry.event, name);
             }
-            told
+            !has_no_room
         });
-        if told.is_err_and(|error| is_without_room(&error)) {
+        if !told {
             return false;
         }
         // Where the stream's name is that of something else, the figures alone say it.
@@ -526,12 +460,6 @@ impl Runner {
     }
 }
 
-/// Whether something was not done because there is no memory for it, be it by a trigger that it has fired.
-fn is_without_room(error: &Error) -> bool {
-    let code = ErrorCode::OutOfMemory;
-    error.code == code || error.code == ErrorCode::Trigger && error.prefix() == Error::from(code).prefix()
-}
-
 /// What a trigger does, with its owner's rights.
 fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Result<(), Error> {
     let engine = context.engine;
@@ -550,17 +478,12 @@ fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Resul
     }
     match &trigger.action {
         Action::After(_) => {
-            let stored = stored.ok_or(ErrorCode::NoProgram)?;
+            let stored = stored.ok_or_else(|| trigger.no_program())?;
             let params = stored.program.event_params(|| value)?;
             Inner::new(context, LogPlace::Script).whole(|inner| stored.run_inside(inner, params))?;
         }
         Action::Publish(channel) => {
-            let mut args = Composed::default();
-            args.push(b"PUBLISH");
-            let told = |fault| at(trigger.action.pointer(), &fault);
-            args.push_with(|text| frame.write_text(channel, text)).map_err(told)?;
-            args.push(&value.to_json());
-            run_command(&mut Inner::new(context, LogPlace::Script), b"PUBLISH", &args)?;
+            trigger.publish(&mut Inner::new(context, LogPlace::Script), channel, &value)?;
         }
         Action::Inside(_) | Action::Stream(_) => {}
     }
@@ -571,11 +494,10 @@ fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Resul
 }
 
 /// Removes an entry, under the lock of its key.
-fn remove(context: &mut Context<'_, '_>, entry: &Entry, name: Option<&[u8]>) {
-    let key = context.engine.keyspace.key(&entry.event.key);
-    let Some(name) = name else { return };
+fn remove(context: &mut Context<'_, '_>, event: &Event, name: &[u8]) {
+    let key = context.engine.keyspace.key(&event.key);
     if let Hold::World(_, guards) = &mut context.hold {
-        let mut op = Op::untouched(entry.event.db, context.now_ms, &mut context.local.effects.recorder);
+        let mut op = Op::untouched(event.db, context.now_ms, &mut context.local.effects.recorder);
         guards.shard(&key).set_entry(&mut op, Section::Outbox, name, None);
     }
 }

@@ -15,28 +15,28 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Data behind a lock.
-pub(crate) struct Held<T> {
+pub(crate) struct Guarded<T> {
     lock: RawMutex,
     /// Somebody who is alone uses the data.
     busy: AtomicBool,
     data: UnsafeCell<T>,
 }
 
-// SAFETY: the data is reached through a `Hold` only. One made by `lock` excludes others made so; one made by `alone`
-// comes with a proof that no other thread is in a batch, hence that none has or makes a hold, for as long as it lives;
+// SAFETY: the data is reached through a `Guard` only. One made by `lock` excludes others made so; one made by `alone`
+// comes with a proof that no other thread is in a batch, hence that none has or makes a guard, for as long as it lives;
 // and within its thread `busy` lets only one be made at a time. So there is one user at a time, on any thread:
 // `T: Send` is enough, as for a mutex.
-unsafe impl<T: Send> Sync for Held<T> {}
+unsafe impl<T: Send> Sync for Guarded<T> {}
 
-/// Exclusive access to the data.
-pub(crate) struct Hold<'h, T> {
-    held: &'h Held<T>,
+/// Exclusive guard to the data.
+pub(crate) struct Guard<'h, T> {
+    of: &'h Guarded<T>,
     locked: bool,
     /// Lent like the data itself: to other threads only if that may be.
     _data: PhantomData<&'h mut T>,
 }
 
-impl<T> Held<T> {
+impl<T> Guarded<T> {
     pub(crate) const fn new(data: T) -> Self {
         Self { lock: RawMutex::INIT, busy: AtomicBool::new(false), data: UnsafeCell::new(data) }
     }
@@ -49,15 +49,15 @@ impl<T> Held<T> {
 
     /// Waits for the lock.
     #[inline]
-    pub(crate) fn lock(&self) -> Hold<'_, T> {
+    pub(crate) fn lock(&self) -> Guard<'_, T> {
         self.lock.lock();
-        Hold { held: self, locked: true, _data: PhantomData }
+        Guard { of: self, locked: true, _data: PhantomData }
     }
 
     /// The lock, if nobody has it now.
     #[inline]
-    pub(crate) fn try_lock(&self) -> Option<Hold<'_, T>> {
-        self.lock.try_lock().then(|| Hold { held: self, locked: true, _data: PhantomData })
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        self.lock.try_lock().then(|| Guard { of: self, locked: true, _data: PhantomData })
     }
 
     /// The data without the lock. The proof is of the keyspace that the data belongs to.
@@ -65,38 +65,38 @@ impl<T> Held<T> {
     /// # Panics
     /// When the same thread has it already.
     #[inline]
-    pub(crate) fn alone<'h, P>(&'h self, _proof: &'h Closed<'_, P>) -> Hold<'h, T> {
+    pub(crate) fn alone<'h, P>(&'h self, _proof: &'h Closed<'_, P>) -> Guard<'h, T> {
         assert!(!self.busy.load(Relaxed), "a shard is taken once at a time");
         self.busy.store(true, Relaxed);
-        Hold { held: self, locked: false, _data: PhantomData }
+        Guard { of: self, locked: false, _data: PhantomData }
     }
 }
 
-impl<T> Deref for Hold<'_, T> {
+impl<T> Deref for Guard<'_, T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: this hold is the only one (see `Sync`), and the borrow of it keeps `deref_mut` away.
-        unsafe { &*self.held.data.get() }
+        // SAFETY: this guard is the only one (see `Sync`), and the borrow of it keeps `deref_mut` away.
+        unsafe { &*self.of.data.get() }
     }
 }
 
-impl<T> DerefMut for Hold<'_, T> {
+impl<T> DerefMut for Guard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this hold is the only one (see `Sync`), and it is borrowed alone.
-        unsafe { &mut *self.held.data.get() }
+        // SAFETY: this guard is the only one (see `Sync`), and it is borrowed alone.
+        unsafe { &mut *self.of.data.get() }
     }
 }
 
-impl<T> Drop for Hold<'_, T> {
+impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if self.locked {
-            // SAFETY: this hold has taken the lock and gives it back once.
-            unsafe { self.held.lock.unlock() }
+            // SAFETY: this guard has taken the lock and gives it back once.
+            unsafe { self.of.lock.unlock() }
         } else {
-            self.held.busy.store(false, Relaxed);
+            self.of.busy.store(false, Relaxed);
         }
     }
 }
@@ -111,21 +111,21 @@ mod tests {
     fn taking_it_twice_alone_is_seen() {
         let domain = Domain::<()>::new(1);
         let closed = domain.close();
-        let held = Held::new(1);
-        let _first = held.alone(&closed);
-        let _second = held.alone(&closed);
+        let guarded = Guarded::new(1);
+        let _first = guarded.alone(&closed);
+        let _second = guarded.alone(&closed);
     }
 
     #[test]
     fn both_ways_reach_the_same_data() {
         let domain = Domain::<()>::new(1);
-        let held = Held::new(1);
-        let mut hold = held.lock();
-        *hold += 1;
-        assert!(held.try_lock().is_none(), "somebody has it");
-        drop(hold);
-        assert_eq!(held.try_lock().map(|hold| *hold), Some(2));
-        *held.alone(&domain.close()) += 1;
-        assert_eq!(*held.lock(), 3);
+        let guarded = Guarded::new(1);
+        let mut guard = guarded.lock();
+        *guard += 1;
+        assert!(guarded.try_lock().is_none(), "somebody has it");
+        drop(guard);
+        assert_eq!(guarded.try_lock().map(|guard| *guard), Some(2));
+        *guarded.alone(&domain.close()) += 1;
+        assert_eq!(*guarded.lock(), 3);
     }
 }

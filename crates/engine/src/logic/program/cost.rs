@@ -1,6 +1,6 @@
 //! Owns: what a command of a program costs, said by the table, its arguments and the sizes of its keys before it runs,
-//! so that what is too much is not begun. Does not own: what is left (`super::budget`), which command goes through what
-//! (`spec/commands`, `cost`).
+//! so that what is too much is not begun. Does not own: what is left (`crate::program::budget`), which command goes
+//! through what (`spec/commands`, `cost`).
 //!
 //! A step is [`STEP_NS`] of time. How long an element takes is an upper bound of what was measured with 300,000 of
 //! them, what may have to be taken back included (`make bench-programs`).
@@ -8,15 +8,16 @@
 use weft_protocol::table::{self, flag, key_flag, policy};
 use weft_store::{ObjectRef, ValueRef};
 
-use super::budget::{LITTLE_WORK, STEP_NS, WORK_PER_STEP};
 use crate::args::Args;
 use crate::commands::lists::span;
 use crate::commands::sorted_sets::sorted_set_range::{By, spanned};
 use crate::context::Context;
+use crate::engine::Engine;
 use crate::keys;
+use crate::program::budget::{LITTLE_WORK, STEP_NS, WORK_PER_STEP};
+use crate::program::quick::FEW;
+use crate::pubsub::Space;
 
-/// Arguments that are not asked about.
-const FEW: usize = 32;
 /// An element that is read.
 const LOOK_NS: u64 = 150;
 /// An element that is gathered in a collection or put in an order, or changed and taken back.
@@ -27,6 +28,9 @@ const CHANGE_LISTED_NS: u64 = 300;
 const BLOCK_NS: u64 = 30;
 /// Bytes of a string that are looked at or copied in a nanosecond.
 const BYTES_PER_NS: u64 = 2;
+/// One who is told a message, whose bytes are copied for him.
+const TOLD_NS: u64 = 250;
+const TOLD_BYTES_PER_NS: u64 = 16;
 /// Places of two strings that LCS compares in a nanosecond: one.
 const PAIRS_PER_NS: u64 = 1;
 /// Bytes of a value in the form of DUMP that hold an element, or more.
@@ -48,32 +52,19 @@ pub(super) struct Cost {
 
 /// What a key holds.
 #[derive(Clone, Copy, Default)]
-struct Held {
+struct Size {
     elements: u64,
     /// Of a string.
     bytes: u64,
 }
 
-/// Whether a command takes about the same short time whatever its keys hold, with these arguments.
-#[inline]
-pub(super) fn is_short(args: &Args<'_>) -> bool {
-    let short = match args.spec.cost {
-        table::Cost::Arguments => {
-            args.spec.policy & (policy::REACHES_BYTES | policy::REACHES_BITS | policy::ACCESS_BITFIELD) == 0
-        }
-        table::Cost::Count(at) | table::Cost::Sample(at) => args.len() <= usize::from(at),
-        _ => false,
-    };
-    short && args.len() <= FEW
-}
-
 impl Cost {
-    /// Of a command that is not [short](is_short).
+    /// Of a command that is not [short](crate::program::quick::is_short).
     pub(super) fn of(context: &mut Context<'_, '_>, args: &Args<'_>) -> Self {
         let each = element_ns(args);
         let given = (args.len().saturating_sub(FEW) as u64).saturating_mul(each);
         let ns = given.saturating_add(gone_through(context, args, each));
-        let bytes = reaches(args).map_or(0, |to| to.saturating_sub(held(context, args.bytes(1)).bytes));
+        let bytes = reaches(args).map_or(0, |to| to.saturating_sub(size(context, args.bytes(1)).bytes));
         Self { steps: ns / STEP_NS, bytes }
     }
 }
@@ -90,23 +81,23 @@ fn element_ns(args: &Args<'_>) -> u64 {
 
 /// How long what a command goes through takes in nanoseconds, each element taking this long.
 fn gone_through(context: &mut Context<'_, '_>, args: &Args<'_>, each: u64) -> u64 {
-    let all = |all: Held| (all.elements.saturating_mul(each)).saturating_add(all.bytes / BYTES_PER_NS);
+    let all = |all: Size| (all.elements.saturating_mul(each)).saturating_add(all.bytes / BYTES_PER_NS);
     let some = |count: u64| count.saturating_mul(each);
     match args.spec.cost {
         table::Cost::Arguments => 0,
         table::Cost::Keys | table::Cost::Gathered => all(sum(context, args)),
         table::Cost::Least => {
             let (mut least, mut keys) = (u64::MAX, 0);
-            read_keys(context, args, |held| (least, keys) = (least.min(held.elements), keys + 1));
+            read_keys(context, args, |size| (least, keys) = (least.min(size.elements), keys + 1));
             if keys == 0 { 0 } else { least.saturating_mul(each.saturating_add(keys * LOOK_NS)) }
         }
         table::Cost::Product => {
             let mut product = 1_u64;
-            read_keys(context, args, |held| product = product.saturating_mul(held.bytes));
+            read_keys(context, args, |size| product = product.saturating_mul(size.bytes));
             product / PAIRS_PER_NS
         }
         table::Cost::Blocks => {
-            let Held { elements, bytes } = sum(context, args);
+            let Size { elements, bytes } = sum(context, args);
             elements.saturating_mul(BLOCK_NS).saturating_add(bytes / BYTES_PER_NS)
         }
         table::Cost::Count(at) => some(count(args, at.into()).unwrap_or(1).min(sum(context, args).elements)),
@@ -123,7 +114,7 @@ fn gone_through(context: &mut Context<'_, '_>, args: &Args<'_>, each: u64) -> u6
             some(elements).saturating_add(elements.saturating_mul(match_ns(args)))
         }
         table::Cost::Ranks(at) => {
-            let Held { elements, bytes } = within(context, args, at.into());
+            let Size { elements, bytes } = within(context, args, at.into());
             some(elements).saturating_add(bytes / BYTES_PER_NS)
         }
         table::Cost::Beyond(at) => {
@@ -138,12 +129,22 @@ fn gone_through(context: &mut Context<'_, '_>, args: &Args<'_>, each: u64) -> u6
             payload @ [0, ..] => payload.len() as u64 / BYTES_PER_NS,
             payload => some(payload.len() as u64 / PAYLOAD_BYTES),
         },
+        table::Cost::Receivers => told_ns(context.engine, args),
         table::Cost::Walk => keys_of(context).saturating_mul(WALK_NS + match_ns(args)),
         table::Cost::WalkSome(otherwise) => {
             let keys = option(args, 2).unwrap_or(otherwise.into()).min(keys_of(context));
             keys.saturating_mul(WALK_NS + match_ns(args))
         }
     }
+}
+
+/// How long telling all takes who get a message, which is done behind the operation.
+pub(crate) fn told_ns(engine: &Engine, args: &Args<'_>) -> u64 {
+    let (channel, payload) = (args.bytes(1), args.bytes(2).len() as u64);
+    // A shard's channel stands where a key would.
+    let space = if args.spec.key_specs.is_empty() { Space::Global } else { Space::Shard };
+    let receivers = engine.pubsub.receivers(space, channel) as u64;
+    receivers.saturating_mul(TOLD_NS.saturating_add(payload / TOLD_BYTES_PER_NS))
 }
 
 /// How long a name takes that a command holds against its pattern, if that is more than looking at it.
@@ -186,14 +187,14 @@ fn between(context: &mut Context<'_, '_>, args: &Args<'_>, at: usize, by: By) ->
 }
 
 /// Elements between two ranks that the arguments say, or bytes of a string between two places.
-fn within(context: &mut Context<'_, '_>, args: &Args<'_>, at: usize) -> Held {
+fn within(context: &mut Context<'_, '_>, args: &Args<'_>, at: usize) -> Size {
     let (elements, mut bytes) = (between(context, args, at, By::Rank), 0_u64);
     if let (Ok(start), Ok(end)) = (args.int(at), args.int(at + 1)) {
         each_read(context, args, |value| {
-            bytes = bytes.saturating_add(span(start, end, Held::of(value).bytes as usize).len() as u64);
+            bytes = bytes.saturating_add(span(start, end, Size::of(value).bytes as usize).len() as u64);
         });
     }
-    Held { elements, bytes }
+    Size { elements, bytes }
 }
 
 /// Entries of a stream that MAXLEN or MINID takes away at most.
@@ -232,17 +233,17 @@ fn keys_of(context: &Context<'_, '_>) -> u64 {
 }
 
 /// All that is at the keys that a command reads or changes.
-fn sum(context: &mut Context<'_, '_>, args: &Args<'_>) -> Held {
-    let mut all = Held::default();
-    read_keys(context, args, |held| {
-        all.elements = all.elements.saturating_add(held.elements);
-        all.bytes = all.bytes.saturating_add(held.bytes);
+fn sum(context: &mut Context<'_, '_>, args: &Args<'_>) -> Size {
+    let mut all = Size::default();
+    read_keys(context, args, |size| {
+        all.elements = all.elements.saturating_add(size.elements);
+        all.bytes = all.bytes.saturating_add(size.bytes);
     });
     all
 }
 
-fn read_keys(context: &mut Context<'_, '_>, args: &Args<'_>, mut visit: impl FnMut(Held)) {
-    each_read(context, args, |value| visit(Held::of(value)));
+fn read_keys(context: &mut Context<'_, '_>, args: &Args<'_>, mut visit: impl FnMut(Size)) {
+    each_read(context, args, |value| visit(Size::of(value)));
 }
 
 /// Calls `look` with the values at the keys of a command, but for those that it replaces.
@@ -254,10 +255,10 @@ fn each_read(context: &mut Context<'_, '_>, args: &Args<'_>, mut look: impl FnMu
     });
 }
 
-fn held(context: &mut Context<'_, '_>, name: &[u8]) -> Held {
-    let mut held = Held::default();
-    with_value(context, name, &mut |value| held = Held::of(value));
-    held
+fn size(context: &mut Context<'_, '_>, name: &[u8]) -> Size {
+    let mut size = Size::default();
+    with_value(context, name, &mut |value| size = Size::of(value));
+    size
 }
 
 fn with_value(context: &mut Context<'_, '_>, name: &[u8], look: &mut impl FnMut(ValueRef<'_>)) {
@@ -268,7 +269,7 @@ fn with_value(context: &mut Context<'_, '_>, name: &[u8], look: &mut impl FnMut(
     }
 }
 
-impl Held {
+impl Size {
     fn of(value: ValueRef<'_>) -> Self {
         let elements = match value {
             ValueRef::Bytes(bytes) => return Self { bytes: bytes.len() as u64, elements: 0 },

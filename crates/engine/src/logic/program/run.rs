@@ -1,28 +1,29 @@
 //! Owns: running a program's steps: all of it happens or nothing. Does not own: its locks (`crate::executor`),
-//! expressions (`super::expr`), running a command (`crate::inner`).
+//! expressions (`crate::program::expr`), running a command (`crate::inner`).
 
 mod loops;
 
 use weft_protocol::table::flag;
 
-use super::budget::{Budget, Limits};
-use super::cost::{Cost, is_short};
-use super::expr::{Expr, Fault, Frame};
-use super::keys::{self, Keys};
-use super::quick::{Quick, nothing_fails_behind};
-use super::reply::value_of;
-use super::short::{Short, Waits};
-use super::steps::{Command, Fail, Program, Step, What};
-use super::text::shown;
-use super::value::Value;
+use super::cost::Cost;
 use crate::acl::LogPlace;
-use crate::args::{Args, Composed};
+use crate::args::{Args, Composed, command_id};
 use crate::context::Context;
-use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
-use crate::handler::Needs;
-use crate::inner::{Inner, Undoing};
+use crate::handler::Scope;
+use crate::inner::{Inner, Refusal, Undoing};
 use crate::keys::each;
+use crate::program::budget::Limits;
+use crate::program::expr::{Expr, Fault, Frame};
+use crate::program::keys::{self, Keys};
+use crate::program::parse::is_code;
+use crate::program::quick::{Quick, is_short, nothing_fails_behind};
+use crate::program::reply::value_of;
+use crate::program::short::{Short, Waits};
+use crate::program::steps::{Command, Fail, Program, Step, What};
+use crate::program::stored::Stored;
+use crate::program::text::shown;
+use crate::program::value::Value;
 use crate::session::client_flag;
 use crate::special;
 
@@ -102,28 +103,6 @@ struct Machine<'p, 'i, 'c, 'a, 'b> {
 }
 
 impl Program {
-    /// A frame with these parameters.
-    pub(super) fn frame(&self, params: Vec<Value>, now_ms: u64, limits: Limits) -> Frame {
-        let mut values = params;
-        values.resize(self.slots, Value::Null);
-        Frame { values, now_ms, budget: Budget::new(self.limits.within(limits)) }
-    }
-    /// What a run needs with these parameters, which are given back.
-    pub(crate) fn needs(&self, engine: &Engine, params: Vec<Value>) -> (Needs, Vec<Value>) {
-        let given = params.len();
-        let mut frame = self.frame(params, engine.clock.now_ms(), Limits::of(&engine.settings));
-        let needs = self.keys.needs(engine, &self.steps, &mut frame);
-        frame.values.truncate(given);
-        (needs, frame.values)
-    }
-
-    /// The names of the keys that a run with these parameters will come to, as far as they are known.
-    pub(crate) fn named_keys(&self, engine: &Engine, params: Vec<Value>) -> Result<Vec<Box<[u8]>>, Error> {
-        let mut frame = self.frame(params, engine.clock.now_ms(), Limits::of(&engine.settings));
-        let keys = self.keys.list(&self.steps, &mut frame);
-        keys.map_err(|fault| Error::new(ErrorCode::Program, fault))
-    }
-
     /// Runs the program, shows what stands on the tape then, and takes it back.
     pub(crate) fn look<R>(
         &self,
@@ -187,6 +166,9 @@ impl Program {
         let (args, around) = (std::mem::take(&mut local.composed), local.ends);
         // Its commands may fire what belongs to its time.
         if triggered {
+            if around.is_none() {
+                local.told_ns = 0;
+            }
             local.ends = frame.budget.begin_within(around);
         }
         let mut machine = Machine {
@@ -223,6 +205,21 @@ impl Program {
             Err(End::Error(error)) => Err(error),
             Err(End::Fault(error)) => Err(placed(at, error)),
         }
+    }
+}
+
+impl Stored {
+    /// Runs it inside an operation, with the rights that it says: those of whoever runs the operation, or of whoever
+    /// has stored it. What it has done is taken back by the operation if it fails.
+    pub(crate) fn run_inside(
+        &self,
+        inner: &mut Inner<'_, '_, '_>,
+        params: Vec<Value>,
+    ) -> Result<Value, Error> {
+        if !self.program.as_owner {
+            return self.program.run_in(inner, params);
+        }
+        inner.as_user(&self.owner, "the program's", |inner| self.program.run_in(inner, params))
     }
 }
 
@@ -308,7 +305,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         self.frame.write_text(&fail.code, &mut code)?;
         self.frame.write_text(&fail.message, &mut message)?;
         message.truncate(MESSAGE_BYTES_MAX);
-        if !super::parse::is_code(&code) {
+        if !is_code(&code) {
             return Err(Fault::from(format!("'{}' is no code of an error", shown(&code))).into());
         }
         let message = match &message[..] {
@@ -512,18 +509,21 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         {
             return Err(not_declared(args.bytes(1)));
         }
+        let Some(handler) = self.inner.context().engine.handler(quick.id) else {
+            return Err(End::Fault(Refusal::Unknown.into()));
+        };
         if !quick.writes {
-            return self.inner.run(quick.handler, args).map_err(|error| self.failed(error));
+            return self.inner.run(handler, args).map_err(|error| self.failed(error));
         }
         self.frame.budget.take_bytes(bytes as u64)?;
         let Some(late) = &mut self.late else {
-            return self.inner.run(quick.handler, args).map_err(|error| self.failed(error));
+            return self.inner.run(handler, args).map_err(|error| self.failed(error));
         };
         let outcome = if quick.last && nothing_fails_behind(self.frame)? {
-            self.inner.run_for_good(quick.handler, args)
+            self.inner.run_for_good(handler, args)
         } else {
             late.begin(self.inner);
-            self.inner.run(quick.handler, args)
+            self.inner.run(handler, args)
         };
         outcome.map_err(|error| self.failed(error))
     }
@@ -556,9 +556,18 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         End::Fault(if guessed { ErrorCode::NeedsWorld.into() } else { error })
     }
 
+    /// Whether a command looks at all keys, or changes them.
+    fn looks_at_all(&mut self, args: &Args<'_>) -> bool {
+        match self.inner.context().engine.handler(command_id(args)).map(|handler| handler.scope) {
+            Some(Scope::World | Scope::Walk) => true,
+            Some(Scope::KeysOrWorld(asks)) => asks(args),
+            _ => false,
+        }
+    }
+
     /// Counts a command's keys, and refuses those that were not declared.
     fn look_at_keys(&mut self, args: &Args<'_>) -> Result<(), End> {
-        if self.declared.is_some() && keys::looks_at_all(args) {
+        if self.declared.is_some() && self.looks_at_all(args) {
             return Err(not_all("the command"));
         }
         let (mut count, mut undeclared) = (0, None);

@@ -1,0 +1,65 @@
+//! Owns: what a worker does for those who wait, beside its batches: their ends, replies that others have written, and
+//! in steps what would hold others up at once. Does not own: waiting (`crate::blocking`).
+
+use super::Executor;
+use crate::blocking::{self, End};
+use crate::reply::Output;
+use crate::session::Session;
+
+impl Executor<'_> {
+    /// Ends the session's blocked request and writes its answer. `false`: somebody has served it meanwhile, and the
+    /// reply is on its way.
+    pub fn end_wait(&mut self, session: &mut Session, output: &mut Output, end: End) -> bool {
+        // Its key may be locked for as long as a script runs.
+        if self.core.engine.is_busy() {
+            return false;
+        }
+        let batch = self.worker.enter();
+        let ended = blocking::end_own((self.core.engine, &mut self.core.local), &batch, session, output, end);
+        session.look();
+        ended
+    }
+    /// The reply of the session's blocked request, written by somebody else, has come.
+    pub fn served(&mut self, session: &mut Session) {
+        let batch = self.worker.enter();
+        blocking::served(self.core.engine, &mut self.core.local, &batch, session);
+        session.look();
+    }
+
+    /// Gives back so many of the places in queues that waits with many keys have left.
+    pub fn leave_places(&mut self, count: usize) {
+        if self.has_places_to_leave() {
+            let batch = self.worker.enter();
+            blocking::leave_some(self.core.engine, &mut self.core.local, &batch, count);
+        }
+    }
+    /// Whether there are some, and they can be had: keys may be locked for as long as a script runs.
+    #[must_use]
+    pub fn has_places_to_leave(&self) -> bool {
+        !self.core.local.leaving.is_empty() && !self.core.engine.is_busy()
+    }
+
+    /// From now on those who read what one write brings are served in steps: its owner comes back for them.
+    pub const fn serves_in_steps(&mut self) {
+        self.core.local.serves_in_steps = true;
+    }
+    /// Serves some more of those who read what has been written.
+    pub fn serve_some(&mut self) {
+        if !self.has_some_to_serve() {
+            return;
+        }
+        let core = &mut self.core;
+        let (engine, now_ms) = (core.engine, core.engine.clock.now_ms());
+        core.local.effects.begin(engine);
+        let batch = self.worker.enter();
+        blocking::serve_some(engine, &mut core.local, &batch, now_ms);
+        drop(batch);
+        engine.after_background(&mut core.local.effects);
+        core.drop_garbage();
+    }
+    /// Whether there are some, and their keys can be had.
+    #[must_use]
+    pub fn has_some_to_serve(&self) -> bool {
+        !self.core.local.serving.is_empty() && !self.core.engine.is_busy()
+    }
+}
