@@ -283,8 +283,8 @@ impl<'e> Worker<'e> {
         if self.stop_ms.is_some() { next.min(20) } else { next.min(SWEEP_MS) }
     }
 
-    /// How much of one kind a tick does for those who begin or end: at most so much, and so that so many kinds behind it
-    /// have half as much.
+    /// How much of one kind a tick does for those who begin or end: at most so much, and so that so many kinds behind
+    /// it have half as much.
     fn crowd(&self, most: usize, behind: usize) -> usize {
         most.min(self.crowd_left.saturating_sub(behind * most / 2))
     }

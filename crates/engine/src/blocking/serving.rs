@@ -188,9 +188,9 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
     local.ready = rest;
 }
 
-/// Serves the others, of readers as many as at once: each with the locks of all its keys. The caller holds none. Ends because
-/// every round either serves a waiter, who is then gone, or takes a key or a group off the list; who comes to wait
-/// meanwhile has seen what there is.
+/// Serves the others, of readers as many as at once: each with the locks of all its keys. The caller holds none. Ends
+/// because every round either serves a waiter, who is then gone, or takes a key or a group off the list; who comes to
+/// wait meanwhile has seen what there is.
 pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, now_ms: u64) {
     let mut left = readers_at_once(local);
     while let Some(ready) = local.ready.pop_front() {

@@ -7,9 +7,9 @@ use crate::hostile::{Hostile, Line, Outcome, Trouble, USER, is_busy, wrong};
 use crate::web::post;
 use crate::words::{as_resp, frame, mutate};
 
-/// Rounds of the loop of a script that nobody kills: it ends by itself some time. A thread that has begun to wait for its
-/// lock waits until then, and with it honest clients (docs/scripts.md): without optimization and beside others a round
-/// may take a microsecond, and all of them must take less than [`WAIT_MAX`](crate::WAIT_MAX).
+/// Rounds of the loop of a script that nobody kills: it ends by itself some time. A thread that has begun to wait for
+/// its lock waits until then, and with it honest clients (docs/scripts.md): without optimization and beside others a
+/// round may take a microsecond, and all of them must take less than [`WAIT_MAX`](crate::WAIT_MAX).
 const ROUNDS_MAX: usize = 5_000_000;
 
 /// Scripts that want more than they get: each has an error.
