@@ -63,6 +63,8 @@ pub(crate) const ARRIVALS_PER_TICK_MAX: usize = 16;
 pub(crate) const HANDSHAKE_STEPS_PER_TICK_MAX: usize = 16;
 pub(crate) const PASSING_PER_TICK_MAX: usize = 16;
 pub(crate) const BURIED_PER_TICK_MAX: usize = 16;
+/// All of these together. Each of the four has half of its own in any case: whoever begins goes through three of them.
+pub(crate) const CROWD_PER_TICK_MAX: usize = 40;
 /// Requests that waits and pauses have held which a tick runs: whoever ends many of them, or has sent many behind one,
 /// holds nobody else up for longer than these.
 pub(crate) const RESUMED_PER_TICK_MAX: usize = 256;

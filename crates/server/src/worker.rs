@@ -46,8 +46,8 @@ use crate::clock::{cpu_ns, micros};
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::{
-    ARRIVALS_PER_TICK_MAX, GIVEN_UP_PER_TICK_MAX, OWN_OUTPUT_BYTES_MAX, PASSING_PER_TICK_MAX,
-    PLACES_PER_TICK_MAX, RESUMED_PER_TICK_MAX, SWEEP_MS, UNSENT_BYTES_MAX,
+    ARRIVALS_PER_TICK_MAX, CROWD_PER_TICK_MAX, GIVEN_UP_PER_TICK_MAX, OWN_OUTPUT_BYTES_MAX,
+    PASSING_PER_TICK_MAX, PLACES_PER_TICK_MAX, RESUMED_PER_TICK_MAX, SWEEP_MS, UNSENT_BYTES_MAX,
 };
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::poll::{Poll, Ready, Waker, borrowed};
@@ -79,6 +79,8 @@ pub(crate) struct Worker<'e> {
     is_behind: bool,
     /// Programs have used up their turn in the last tick: in the next one whoever has come meanwhile is before them.
     has_run_long: bool,
+    /// How much more this tick does for those who begin or end.
+    crowd_left: usize,
     now_ms: u64,
     /// The time of this tick on a clock that is never set, from when the server began.
     now_us: u64,
@@ -127,6 +129,7 @@ impl<'e> Worker<'e> {
             has_news: false,
             is_behind: false,
             has_run_long: false,
+            crowd_left: 0,
             now_ms,
             now_us: 0,
             began,
@@ -163,6 +166,7 @@ impl<'e> Worker<'e> {
         let waiting = self.io.turns.len();
         self.executor.begin_turn(turn.is_over);
         (self.has_news, self.is_behind) = (false, false);
+        self.crowd_left = CROWD_PER_TICK_MAX;
         // A thread's CPU time is a system call: asked for once a millisecond.
         let began_cpu_ns = (now_ms != self.timed_ms).then(cpu_ns);
         self.go_on_with_script();
@@ -297,10 +301,17 @@ impl<'e> Worker<'e> {
         if self.stop_ms.is_some() { next.min(20) } else { next.min(SWEEP_MS) }
     }
 
+    /// How much of one kind a tick does for those who begin or end: at most so much, and so that so many kinds behind
+    /// it have half as much.
+    fn crowd(&self, most: usize, behind: usize) -> usize {
+        most.min(self.crowd_left.saturating_sub(behind * most / 2))
+    }
+
     /// Takes connections that the listener has accepted for this worker.
     fn accept(&mut self) {
-        for _ in 0..ARRIVALS_PER_TICK_MAX {
+        for _ in 0..self.crowd(ARRIVALS_PER_TICK_MAX, 3) {
             let Some(arrival) = self.inbox.take() else { return };
+            self.crowd_left -= 1;
             if self.stop_ms.is_none() {
                 self.join(arrival);
             }
@@ -366,14 +377,14 @@ impl<'e> Worker<'e> {
     /// Reads from connections that begin or end: a handshake's first step, a goodbye and their like cost several
     /// requests, and thousands of them may come at once.
     fn see_to_passing(&mut self) {
-        let mut left = PASSING_PER_TICK_MAX;
+        let mut left = self.crowd(PASSING_PER_TICK_MAX, 1);
         while left > 0
             && let Some(index) = self.io.passing.pop_front()
         {
             // A place whose owner was taken away meanwhile costs nothing.
             let passes = self.io.get(index).is_some_and(|connection| std::mem::take(&mut connection.passing));
             if passes {
-                left -= 1;
+                (left, self.crowd_left) = (left - 1, self.crowd_left - 1);
                 self.read_if_unread(index);
             }
         }

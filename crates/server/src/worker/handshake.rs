@@ -64,8 +64,9 @@ impl Worker<'_> {
 
     /// Takes back what helpers have done.
     pub(super) fn take_steps_back(&mut self) {
-        for _ in 0..HANDSHAKE_STEPS_PER_TICK_MAX {
+        for _ in 0..self.crowd(HANDSHAKE_STEPS_PER_TICK_MAX, 2) {
             let Some(stepped) = self.inbox.take_stepped() else { return };
+            self.crowd_left -= 1;
             self.take_step_back(stepped);
         }
         self.is_behind = true;

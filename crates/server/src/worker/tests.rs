@@ -24,8 +24,8 @@ use crate::alone::Alone;
 use crate::channels::close;
 use crate::connection::Life;
 use crate::limits::{
-    ARRIVALS_PER_TICK_MAX, BURIED_PER_TICK_MAX, CONTROLS_PER_TICK_MAX, LEAVING_PER_TICK_MAX,
-    PASSING_PER_TICK_MAX, RECEIVE_BYTES, REFUSED_CHANNELS_MAX, WAITING_INPUT_BYTES_MAX,
+    ARRIVALS_PER_TICK_MAX, BURIED_PER_TICK_MAX, CONTROLS_PER_TICK_MAX, CROWD_PER_TICK_MAX,
+    LEAVING_PER_TICK_MAX, PASSING_PER_TICK_MAX, RECEIVE_BYTES, REFUSED_CHANNELS_MAX, WAITING_INPUT_BYTES_MAX,
 };
 use crate::shared::Shared;
 
@@ -86,6 +86,35 @@ fn hundreds_that_begin_or_end_are_seen_to_in_steps() {
     assert_eq!(alone.clients(), count + 1 - PASSING_PER_TICK_MAX);
     assert_eq!(alone.ticks_until(1), PASSING_PER_TICK_MAX);
     assert!(alone.worker.timeout_ms() > 0, "nothing is left");
+}
+
+/// What a tick does for all kinds of them is bounded too, and none of them waits for the others.
+#[test]
+fn those_who_come_begin_and_end_at_once_share_a_tick() {
+    const EACH: usize = 3 * ARRIVALS_PER_TICK_MAX;
+    let mut alone = Alone::new();
+    let mut beginning: Vec<UnixStream> = (0..EACH).map(|_| alone.connect()).collect();
+    let ending: Vec<UnixStream> = (0..EACH).map(|_| alone.connect()).collect();
+    for client in &mut beginning {
+        client.write_all(b"PING\r\n").expect("it fits into the socket");
+    }
+    let coming: Vec<UnixStream> = (0..EACH).map(|_| alone.arrive()).collect();
+    (EACH as u32..2 * EACH as u32).for_each(|index| alone.worker.io.kill(index));
+    let (mut all, mut ticks) = (0, 0);
+    while all < 3 * EACH {
+        let (dead, places) = (alone.worker.io.dead.len(), alone.clients());
+        alone.tick();
+        let answered = beginning.iter_mut().filter_map(|client| (!received(client).is_empty()).then_some(()));
+        let (buried, began) = (dead - alone.worker.io.dead.len(), answered.count());
+        let came = alone.clients() + buried - places;
+        assert!(came + began + buried <= CROWD_PER_TICK_MAX, "{came} + {began} + {buried}");
+        if ticks == 0 {
+            assert!([came, began, buried].iter().all(|&some| some >= 8), "{came}, {began}, {buried}");
+        }
+        (all, ticks) = (all + came + began + buried, ticks + 1);
+        assert!(ticks < 100, "{all} of {}", 3 * EACH);
+    }
+    assert!(coming.len() == ending.len() && alone.clients() == 2 * EACH, "{}", alone.clients());
 }
 
 #[test]

@@ -10,7 +10,9 @@ use super::Worker;
 use crate::channels::close;
 use crate::client::Client;
 use crate::connection::{Connection, Life, Peer};
-use crate::limits::{BURIED_PER_TICK_MAX, LEAVING_PER_TICK_MAX, SWEEP_MS, SWEPT_PER_TICK_MAX};
+use crate::limits::{
+    BURIED_PER_TICK_MAX, CROWD_PER_TICK_MAX, LEAVING_PER_TICK_MAX, SWEEP_MS, SWEPT_PER_TICK_MAX,
+};
 use crate::notice;
 use crate::poll::borrowed;
 use crate::shared::Counted;
@@ -47,8 +49,9 @@ enum Swept {
 impl Worker<'_> {
     /// Takes away connections that have ended, some of them.
     pub(super) fn bury(&mut self) {
-        for _ in 0..BURIED_PER_TICK_MAX {
+        for _ in 0..self.crowd(BURIED_PER_TICK_MAX, 0) {
             let Some(index) = self.io.dead.pop_front() else { return };
+            self.crowd_left -= 1;
             self.io.set_deadline(index, 0);
             let Some(connection) = self.io.slots[index as usize].take() else { continue };
             self.poll.remove(borrowed(&connection.fd));
@@ -210,6 +213,7 @@ impl Worker<'_> {
             self.io.kill(index);
         }
         while !self.io.dead.is_empty() {
+            self.crowd_left = CROWD_PER_TICK_MAX;
             self.bury();
         }
         while !self.io.leaving.is_empty() {
