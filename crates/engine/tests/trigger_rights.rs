@@ -481,3 +481,35 @@ fn a_program_that_takes_no_event_is_refused_when_the_trigger_is_stored() {
     assert_eq!(set("missing", "inside"), "1");
     assert_eq!(bench.text(admin, "SET k v"), "-NOPROGRAM trigger missing: no program 'missing' is stored");
 }
+
+/// In the form that it is used in a condition takes many times its text: what may be stored is bounded by that.
+#[test]
+fn triggers_take_no_more_memory_than_they_may() {
+    let (mut bench, admin) = bench();
+    let used = |bench: &mut Bench| {
+        let info = bench.text(admin, "INFO memory");
+        let line = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
+        line.and_then(|bytes| bytes.trim().parse::<usize>().ok()).expect("a number")
+    };
+    bench.text(admin, "CONFIG SET maxmemory 50mb maxmemory-policy noeviction");
+    let before = used(&mut bench);
+    let when = vec!["1"; 30_000].join(",");
+    let text = format!(r#"{{"key":"k","when":{{"in":[1,[{when}]]}},"publish":"c"}}"#);
+    let refused = (0..100)
+        .map(|at| words(&mut bench, admin, &["TRIGGER", "SET", &format!("t{at}"), &text]))
+        .position(|reply| reply != "1")
+        .expect("one is too much");
+    assert!((1..30).contains(&refused), "{refused} of 60 KB in an eighth of 50 MB");
+    let full = used(&mut bench);
+    assert!(full > before + (6 << 20), "{before} {full}");
+    assert_eq!(
+        words(&mut bench, admin, &["TRIGGER", "SET", "t0", &text]),
+        "2",
+        "in the place of one of its size"
+    );
+    let refused = words(&mut bench, admin, &["TRIGGER", "SET", "more", &text]);
+    assert!(refused.contains("programs and triggers may take 13107200 bytes together"), "{refused}");
+    let names: Vec<String> = (0..30).map(|at| format!("t{at}")).collect();
+    bench.text(admin, &format!("TRIGGER DEL {}", names.join(" ")));
+    assert!(used(&mut bench) < before + (1 << 20), "they are counted no more");
+}

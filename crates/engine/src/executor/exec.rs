@@ -182,10 +182,44 @@ mod tests {
     use super::*;
     use crate::args::OwnedArgs;
     use crate::engine::{Engine, Setup};
+    use crate::executor::locks;
     use crate::mailbox::Address;
     use crate::reply::{Output, Protocol, Wire};
     use crate::requests::What;
     use crate::session::ConnectionInfo;
+    use crate::trigger::definition::Trigger;
+
+    /// A trigger anywhere does not have every transaction take everything.
+    #[test]
+    fn a_transaction_takes_everything_if_a_trigger_stands_at_its_keys() {
+        let setup = Setup {
+            keyspace: Keyspace::new(Config::default()),
+            clock: Box::new(ManualClock::new(1)),
+            workers: 1,
+        };
+        let engine = Engine::new(setup);
+        let mut core = Core::new(&engine, 0, 7);
+        let address = Address { worker: 0, connection: 0, channel: 0 };
+        let wire = Wire { protocol: Protocol::Resp2, channel: 0 };
+        let mut session = engine.connect(address, wire, Arc::new(ConnectionInfo::default()), None);
+        let mut output = Output::default();
+        for words in [&["MULTI"][..], &["SET", "k", "v"], &["GET", "other"]] {
+            let id = table::by_name(words[0].as_bytes()).unwrap();
+            let owned = OwnedArgs::new(id.spec(), words.iter().map(|word| word.as_bytes()));
+            core.dispatch(Tier::Busy, What::Command(id), &owned.args(), &mut session, &mut output);
+        }
+        let exec = table::by_name(b"EXEC").unwrap();
+        let (handler, owned) =
+            (engine.handler(exec).unwrap(), OwnedArgs::new(exec.spec(), [&b"EXEC"[..]].into_iter()));
+        let mut takes_all = |text: &str| {
+            let trigger = Trigger::parse(b"t", text.as_bytes(), (1, true, "")).unwrap();
+            engine.put_triggers([(b"t"[..].into(), Some(trigger))]);
+            locks::needs_world((&engine, &mut core.local), handler, &owned.args(), &session)
+        };
+        assert!(!takes_all(r#"{"key":"other*","publish":"c"}"#), "what is read there fires nothing");
+        assert!(takes_all(r#"{"key":"k*","publish":"c"}"#));
+        assert!(!takes_all(r#"{"key":"k*","on":"expire","publish":"c"}"#));
+    }
 
     /// The look at whether something takes its time and the admission of a request are two: between them it may end.
     #[test]

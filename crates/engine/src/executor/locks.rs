@@ -8,6 +8,7 @@ use crate::context::Local;
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Scope};
 use crate::keys::Needs;
+use crate::runner::may_fire_at;
 use crate::session::Session;
 use crate::{keys, special, traits};
 
@@ -69,7 +70,12 @@ fn key_guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<'_>) ->
 }
 
 /// Whether a command needs the whole keyspace.
-pub(super) fn needs_world(engine: &Engine, handler: Handler, args: &Args<'_>, session: &Session) -> bool {
+pub(super) fn needs_world(
+    (engine, local): (&Engine, &mut Local),
+    handler: Handler,
+    args: &Args<'_>,
+    session: &Session,
+) -> bool {
     match handler.scope {
         Scope::World => true,
         Scope::KeysOrWorld(asks) => asks(args),
@@ -85,8 +91,11 @@ pub(super) fn needs_world(engine: &Engine, handler: Handler, args: &Args<'_>, se
         Scope::Exec => session.transaction.as_ref().is_some_and(|transaction| {
             transaction.queued.iter().any(|owned| {
                 let args = owned.args();
-                // What they may fire is known when they run.
-                if engine.special.has(special::TRIGGERS) && args.spec.flags & flag::WRITE != 0 {
+                // What they may fire is known when they run; that none stands at their keys is known now.
+                if engine.special.has(special::TRIGGERS)
+                    && args.spec.flags & flag::WRITE != 0
+                    && may_fire_at(engine, local, &args)
+                {
                     return true;
                 }
                 engine.handler(command_id(&args)).is_some_and(|handler| match handler.scope {

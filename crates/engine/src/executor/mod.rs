@@ -480,7 +480,9 @@ impl Core<'_> {
         session: &mut Session,
         (sink, mark): (&mut ReplySink<'_>, Mark),
     ) -> Ran {
-        if matches!(tier, Tier::Batch(_)) && locks::needs_world(self.engine, handler, args, session) {
+        if matches!(tier, Tier::Batch(_))
+            && locks::needs_world((self.engine, &mut self.local), handler, args, session)
+        {
             return Ran::NeedsWorld;
         }
         let begun = self.begin_command(id, sink.errors(), sink.len());

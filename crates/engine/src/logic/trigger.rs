@@ -89,6 +89,9 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
         .triggers
         .take_read((name, text), (version, enabled, &owner))
         .map_err(|problem| Error::err(format!("trigger {problem}")))?;
+    let limit = context.engine.settings.maxmemory_bytes.load(Relaxed);
+    let replaced = context.engine.triggers.get(name).map_or(0, |present| present.bytes);
+    context.engine.programs.check_bytes((replaced, trigger.bytes), limit)?;
     // One that is stored later is not known yet.
     if let Some(stored) = trigger.program(&context.engine.programs) {
         let params = stored.program.event_params(|| Value::object(Members::new()));
@@ -277,8 +280,9 @@ fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 impl Engine {
     /// Puts triggers in the place of what has their names, or takes that away.
     pub(crate) fn put_triggers(&self, triggers: impl IntoIterator<Item = (Box<[u8]>, Option<Trigger>)>) {
-        let (any, by_itself) = self.triggers.put(triggers);
-        self.special.set(special::TRIGGERS, any);
+        let ([by_writes, by_itself], bytes) = self.triggers.put(triggers);
+        self.programs.count_bytes(bytes);
+        self.special.set(special::TRIGGERS, by_writes);
         self.special.set(special::TRIGGERS_BY_ITSELF, by_itself);
     }
 
@@ -302,5 +306,38 @@ impl Engine {
         self.triggers.outbox.begin(&self.keyspace);
         problems.extend(outbox::unreadable(&self.keyspace));
         problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_store::{Config, Keyspace, SystemClock};
+
+    use super::*;
+    use crate::Setup;
+
+    /// What only keys fire that go by themselves is not asked for by writes.
+    #[test]
+    fn each_kind_of_change_asks_for_those_that_are_about_it() {
+        let keyspace = Keyspace::new(Config::default());
+        let engine = Engine::new(Setup { keyspace, clock: Box::new(SystemClock), workers: 1 });
+        let put = |name: &str, text: Option<&str>| {
+            let parse = |text: &str| Trigger::parse(name.as_bytes(), text.as_bytes(), (1, true, "")).unwrap();
+            engine.put_triggers([(name.as_bytes().into(), text.map(parse))]);
+        };
+        let is = || {
+            let has = [engine.triggers.index().has(b"k"), engine.triggers.gone().has(b"k")];
+            let special = [special::TRIGGERS, special::TRIGGERS_BY_ITSELF].map(|bit| engine.special.has(bit));
+            assert_eq!(has, special);
+            has
+        };
+        put("t", Some(r#"{"key":"*","on":"expire","publish":"c"}"#));
+        assert_eq!(is(), [false, true]);
+        put("t", Some(r#"{"key":"*","on":["set","evict"],"publish":"c"}"#));
+        assert_eq!(is(), [true, true]);
+        put("t", Some(r#"{"key":"*","publish":"c"}"#));
+        assert_eq!(is(), [true, false]);
+        put("t", None);
+        assert_eq!(is(), [false, false]);
     }
 }

@@ -59,7 +59,7 @@ impl Engine {
                 && let Effect::Delete { cause: Cause::Expired | Cause::Evicted }
                 | Effect::FieldsExpired { last: true } = effect
             {
-                let (index, number) = (self.triggers.index(), recorder.number_at(at));
+                let (index, number) = (self.triggers.gone(), recorder.number_at(at));
                 self.triggers.outbox.note((&self.keyspace, &index), (db, key), &effect, number);
             }
             match effect {

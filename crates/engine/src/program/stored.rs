@@ -114,29 +114,37 @@ impl Programs {
     ) -> Vec<Arc<Stored>> {
         let mut gone = Vec::new();
         for (went, came) in self.stored.put(programs) {
-            self.bytes.fetch_add(came.map_or(0, |came| came.bytes), Relaxed);
-            self.bytes.fetch_sub(went.as_ref().map_or(0, |went| went.bytes), Relaxed);
+            let bytes = |of: Option<&Arc<Stored>>| of.map_or(0, |stored| stored.bytes);
+            self.count_bytes((bytes(went.as_ref()), bytes(came.as_ref())));
             gone.extend(went);
         }
         gone
     }
-    /// Bytes of memory that they take.
+    /// Bytes of memory that they take, and triggers with them.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.load(Relaxed)
     }
     /// Whether there is room for one in the place of what has its name. `limit`: `maxmemory`, 0 for none.
     pub(crate) fn check_room(&self, name: &[u8], new: &Stored, limit: usize) -> Result<(), Error> {
+        self.check_bytes((self.get(name).map_or(0, |stored| stored.bytes), new.bytes), limit)
+    }
+    /// The same of so many bytes in the place of others.
+    pub(crate) fn check_bytes(&self, (went, came): (usize, usize), limit: usize) -> Result<(), Error> {
         let max = if limit == 0 { PROGRAMS_BYTES_MAX } else { PROGRAMS_BYTES_MAX.min(limit / PROGRAMS_PART) };
-        let replaced = self.get(name).map_or(0, |stored| stored.bytes);
-        if self.bytes() - replaced + new.bytes <= max {
+        if self.bytes() - went + came <= max {
             return Ok(());
         }
         let text = format!(
-            "programs may take {max} bytes together in the form that they run in, this one takes {}: delete some first",
-            new.bytes
+            "programs and triggers may take {max} bytes together in the form that they run in, this one takes {came}: \
+             delete some first"
         );
         Err(Error::new(ErrorCode::Limit, text))
+    }
+    /// Bytes have come and gone: of programs, or of triggers, which count as these do.
+    pub(crate) fn count_bytes(&self, (went, came): (usize, usize)) {
+        self.bytes.fetch_add(came, Relaxed);
+        self.bytes.fetch_sub(went, Relaxed);
     }
     /// The program of a text, read once while it is used.
     pub(crate) fn of_text(&self, text: &[u8]) -> Result<Arc<Program>, Problem> {

@@ -1,5 +1,5 @@
-//! Owns: how many bytes of memory a program takes in the form that it runs in. Does not own: how many all of them may
-//! take (`super::stored`).
+//! Owns: how many bytes of memory a program takes in the form that it runs in, and an expression. Does not own: how many
+//! all of them may take (`super::stored`).
 
 use super::expr::{Each, Expr, Part, Segment};
 use super::keys::{Found, Keys};
@@ -56,6 +56,13 @@ fn of_steps(steps: &[Step]) -> usize {
     };
     let inside = |step: &Step| step.what.blocks().map(of_steps).sum::<usize>();
     pointer + piece::<Step>(steps.len()) + steps.iter().map(|step| own(step) + inside(step)).sum::<usize>()
+}
+
+impl Expr {
+    /// Bytes of memory that it owns.
+    pub(crate) fn weight(&self) -> usize {
+        of_expr(self)
+    }
 }
 
 /// What an expression owns, and those inside of it.

@@ -100,6 +100,8 @@ pub struct Trigger {
     pub reads: u8,
     /// Whether its own expressions may take long.
     pub long: bool,
+    /// Bytes of memory that it takes.
+    pub(crate) bytes: usize,
     link: Link,
     /// What has come of it.
     pub figures: Arc<Figures>,
@@ -155,6 +157,17 @@ impl Trigger {
                 Action::Inside(_) | Action::After(_) => false,
                 Action::Stream(to) | Action::Publish(to) => to.may_take_long(),
             };
+        let action_bytes = match &action {
+            Action::Inside(program) | Action::After(program) => program.len(),
+            Action::Stream(to) | Action::Publish(to) => to.weight(),
+        };
+        // The text stands here and in the catalogue.
+        let bytes = size_of::<Self>()
+            + size_of::<Figures>()
+            + 2 * (name.len() + text.len())
+            + pattern.len()
+            + when.as_ref().map_or(0, Expr::weight)
+            + action_bytes;
         let reads = of_action | when.as_ref().map_or(0, event::members_of);
         Ok(Self {
             name: name.into(),
@@ -170,6 +183,7 @@ impl Trigger {
             slots,
             reads,
             long,
+            bytes,
             link: Link::default(),
             figures: Arc::default(),
         })

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use super::definition::{Trigger, kind};
+use super::definition::Trigger;
 use super::tree::{HEAD_BYTES, Node, word};
 use crate::glob;
 
@@ -28,9 +28,8 @@ pub struct Index {
     /// What all begin with, and the node behind it.
     trunk: Trunk,
     root: Arc<Node>,
-    /// How many there are, and how many of them are about keys that go by themselves.
+    /// How many there are.
     len: usize,
-    by_itself: usize,
 }
 
 /// The way from the first node on, as long as there is one way and nothing ends on it.
@@ -133,19 +132,16 @@ impl Index {
     ) {
         // What it leads to is not to be copied.
         self.trunk = Trunk::default();
-        let is_by_itself = |trigger: &Trigger| usize::from(trigger.on & kind::BY_ITSELF != 0);
         for (old, new) in changes {
             if let Some(old) = old.filter(|trigger| trigger.enabled) {
                 let Parts { literal, how } = Parts::of(&old.pattern);
                 Node::change(&mut self.root, literal, |node| take_from(node, how, old));
                 self.len -= 1;
-                self.by_itself -= is_by_itself(old);
             }
             if let Some(new) = new.filter(|trigger| trigger.enabled) {
                 let Parts { literal, how } = Parts::of(&new.pattern);
                 Node::change(&mut self.root, literal, |node| put_into(node, how, new));
                 self.len += 1;
-                self.by_itself += is_by_itself(new);
             }
         }
         self.first = match (self.root.asks, &self.root.exact[..]) {
@@ -162,10 +158,6 @@ impl Index {
     /// Whether there is none.
     pub(super) const fn is_empty(&self) -> bool {
         self.len == 0
-    }
-    /// Whether any is about keys that go by themselves.
-    pub(super) const fn has_by_itself(&self) -> bool {
-        self.by_itself > 0
     }
 
     /// Calls `visit` with the triggers whose pattern a key matches, in no order, until it says `false`. `rest` is what

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::catalogue::Named;
 pub(crate) use ahead::Ahead;
 pub(crate) use counted::Counted;
-use definition::Trigger;
+use definition::{Trigger, kind};
 pub(crate) use direct::Direct;
 use index::Index;
 pub use waiting::Outbox;
@@ -60,7 +60,10 @@ pub struct Figures {
 #[derive(Debug, Default)]
 pub struct Triggers {
     stored: Named<Trigger>,
+    /// Those that writes may fire: a trigger that is about keys which go by themselves alone costs no write anything.
     index: RwLock<Arc<Index>>,
+    /// Those that keys may fire which go by themselves.
+    gone: RwLock<Arc<Index>>,
     /// What is done afterwards.
     pub outbox: Outbox,
 }
@@ -74,22 +77,36 @@ impl Deref for Triggers {
 }
 
 impl Triggers {
-    /// Puts some in the place of what has their names, or takes that away. Says whether there are any then, and whether
-    /// any for keys that go by themselves.
+    /// Puts some in the place of what has their names, or takes that away. Says whether there are any then that writes
+    /// may fire, and any for keys that go by themselves; and how many bytes have gone and come.
     pub(crate) fn put(
         &self,
         triggers: impl IntoIterator<Item = (Box<[u8]>, Option<Trigger>)>,
-    ) -> (bool, bool) {
+    ) -> ([bool; 2], (usize, usize)) {
         let changes = self.stored.put(triggers);
-        let mut index = self.index.write();
-        let index = Arc::make_mut(&mut index);
-        index.change(changes.iter().map(|(old, new)| (old.as_ref(), new.as_ref())));
-        (!index.is_empty(), index.has_by_itself())
+        let bytes = |of: &Option<Arc<Trigger>>| of.as_ref().map_or(0, |trigger| trigger.bytes);
+        let sums =
+            changes.iter().fold((0, 0), |(went, came), (old, new)| (went + bytes(old), came + bytes(new)));
+        let of_kinds = [(&self.index, kind::SET | kind::DELETE), (&self.gone, kind::BY_ITSELF)];
+        let are_there = of_kinds.map(|(index, kinds)| {
+            let mut index = index.write();
+            let index = Arc::make_mut(&mut index);
+            let of =
+                |trigger: &Option<Arc<Trigger>>| trigger.clone().filter(|trigger| trigger.on & kinds != 0);
+            let changes: Vec<_> = changes.iter().map(|(old, new)| (of(old), of(new))).collect();
+            index.change(changes.iter().map(|(old, new)| (old.as_ref(), new.as_ref())));
+            !index.is_empty()
+        });
+        (are_there, sums)
     }
-    /// Those that keys may fire, as they are now.
+    /// Those that writes may fire, as they are now.
     #[must_use]
     pub fn index(&self) -> Arc<Index> {
         Arc::clone(&self.index.read())
+    }
+    /// Those that keys may fire which go by themselves.
+    pub(crate) fn gone(&self) -> Arc<Index> {
+        Arc::clone(&self.gone.read())
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn needs(
         if world {
             return;
         }
-        for trigger in index.find(db, key, u8::MAX) {
+        for trigger in index.find(db, key, kind::SET | kind::DELETE) {
             fires = true;
             world |= began.is_some_and(|began: Instant| began.elapsed() > DEFAULT_TIME);
             if world {
