@@ -1,5 +1,5 @@
-//! Owns: how many bytes of memory a program takes in the form that it runs in, and an expression. Does not own: how many
-//! all of them may take (`super::stored`).
+//! Owns: how many bytes of memory a program takes in the form that it runs in, and an expression. Does not own: how
+//! many all of them may take (`super::stored`).
 
 use super::expr::{Each, Expr, Part, Segment};
 use super::keys::{Found, Keys};

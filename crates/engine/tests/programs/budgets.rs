@@ -388,7 +388,7 @@ fn stored_programs_count_in_the_form_that_they_run_in() {
         stored += 1;
     };
     assert!(
-        refused.contains("programs may take 268435456 bytes together")
+        refused.contains("programs and triggers may take 268435456 bytes together")
             && refused.contains("delete some first"),
         "{refused}"
     );
