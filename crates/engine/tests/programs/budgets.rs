@@ -409,7 +409,10 @@ fn stored_programs_count_in_the_form_that_they_run_in() {
     bench.text(client, "CONFIG SET maxmemory-policy noeviction");
     bench.text(client, &format!("CONFIG SET maxmemory {}", 3 * each));
     let refused = words(&mut bench, client, &["PROGRAM", "SET", "p", &text]);
-    assert!(refused.contains("programs may take ") && refused.contains("delete some first"), "{refused}");
+    assert!(
+        refused.contains("programs and triggers may take ") && refused.contains("delete some first"),
+        "{refused}"
+    );
     bench.text(client, &format!("CONFIG SET maxmemory {}", 5 * each));
     assert!(!words(&mut bench, client, &["PROGRAM", "SET", "p", &text]).starts_with('-'));
     let value = "v".repeat(1 << 20);
