@@ -82,6 +82,36 @@ fn groups_come_in_the_order_in_which_they_became_true() {
     assert_eq!(poll(&mut merger), Ok(vec![]));
 }
 
+/// What is told of a copy names its source, which another shard has: it has its place among the writes there.
+#[test]
+fn a_copy_stands_between_the_writes_of_its_source() {
+    let keyspace = keyspace();
+    let (mut one, mut two) = (keyspace.worker().unwrap(), keyspace.worker().unwrap());
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    let (mut first, mut second) = (recorder(&keyspace), recorder(&keyspace));
+    let (a, b) = (keyspace.key(b"a"), keyspace.key(b"b"));
+    assert_ne!(keyspace.shard_of(&a), keyspace.shard_of(&b), "or it shows nothing");
+    let copied = r#"Copy { to_db: 0, to: [98] }"#;
+    // Whichever of the two is asked first.
+    for (number, swapped) in [(1, false), (3, true)] {
+        let (batch, other) = (one.enter(), two.enter());
+        let (writes, copies) = if swapped { (&batch, &other) } else { (&other, &batch) };
+        let (writer, copier) = if swapped { (&mut first, &mut second) } else { (&mut second, &mut first) };
+        set(writes, writer, &["a"], number);
+        {
+            let mut guards = copies.lock_keys([&a, &b]);
+            let copy = guards.shard(&a).copy(&mut Op::new(0, 1, copier), &a).unwrap();
+            keyspace.discard(guards.shard(&b).put(&mut Op::new(0, 1, copier), &b, copy));
+            copier.end_group();
+            copier.clear();
+        }
+        set(writes, writer, &["a"], number + 1);
+        drop((batch, other));
+        let (before, behind) = (format!("a={number}"), format!("a={}", number + 1));
+        assert_eq!(poll(&mut merger).unwrap(), [before.as_str(), copied, behind.as_str()]);
+    }
+}
+
 #[test]
 fn a_later_epoch_waits_for_those_who_are_in_an_earlier_one() {
     let keyspace = keyspace();

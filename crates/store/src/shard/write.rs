@@ -277,11 +277,14 @@ impl ShardGuard<'_> {
         Some(Taken { value, expire_ms, raw, spare, from, moved: true })
     }
 
-    /// A key's content for COPY: shared bytes are shared, everything else is copied. No hit, no miss, no access.
+    /// A key's content for COPY: shared bytes are shared, everything else is copied. No hit, no miss, no access. What is
+    /// told names the key: its place is among the writes of this shard too.
     pub fn copy(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
         let found = self.live(op, key)?;
         let Kept { value, expire_ms, raw, spare, .. } = self.image(op.db, found);
-        let from = (self.wanted(op, key) != 0).then(|| (op.db, Box::from(key.bytes)));
+        let wanted = self.wanted(op, key);
+        self.enter_group(op, wanted);
+        let from = (wanted != 0).then(|| (op.db, Box::from(key.bytes)));
         Some(Taken { value, expire_ms, raw, spare, from, moved: false })
     }
 
