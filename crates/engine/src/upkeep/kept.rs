@@ -53,6 +53,9 @@ impl Engine {
     }
     /// What is kept is being loaded, or is there.
     pub fn set_loading(&self, is_loading: bool) {
+        if is_loading {
+            self.durable.loading.started_ms.store(self.clock.now_ms(), Relaxed);
+        }
         self.special.set(special::LOADING, is_loading);
     }
 

@@ -121,7 +121,6 @@ pub(super) fn load(
 ) -> io::Result<Loaded> {
     let started = Instant::now();
     let loading = &engine.durable.loading;
-    loading.started_ms.store(engine.clock.now_ms(), Relaxed);
     let (disk, kept, summary) = match found {
         Found::Nothing => return Ok(Loaded { disk: None, kept: None }),
         Found::Folder(disk) => return Ok(Loaded { disk: Some(disk), kept: None }),
