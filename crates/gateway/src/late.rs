@@ -53,6 +53,7 @@ impl Upstream {
             let is_late = due.until_ms > 0 && due.until_ms <= now_ms;
             if let Some(to) = due.to.filter(|_| is_late) {
                 due.to = None;
+                self.tries.remove(&to.client);
                 bump(&self.figures.late, 1);
                 let text = format!(
                     "the server behind the gateway has not answered in {limit_ms} ms (command-timeout): whether the \

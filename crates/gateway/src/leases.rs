@@ -1,7 +1,7 @@
 //! Owns: which connections are lent to one client at a time, and who waits for one, in which order. Does not own: the
 //! connections.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use weft_engine::mailbox::Recipient;
 
@@ -34,7 +34,7 @@ pub(crate) struct Leases {
     pub(crate) turning: usize,
     /// Free ones, by their places; the one that was used last is taken first.
     pub(crate) free: Vec<u32>,
-    pub(crate) waiting: VecDeque<Waiting>,
+    pub(crate) waiting: Line,
     /// Who has one, by the client's id.
     pub(crate) owners: HashMap<u64, u32>,
     /// Clients whose connection was lost while they watched keys: their EXEC does nothing.
@@ -49,7 +49,7 @@ impl Leases {
             coming: 0,
             turning: 0,
             free: Vec::new(),
-            waiting: VecDeque::new(),
+            waiting: Line::default(),
             owners: HashMap::new(),
             lost: HashSet::new(),
         }
@@ -61,31 +61,67 @@ impl Leases {
     /// Whether the one who has waited longest speaks RESP2, if a connection is free for him.
     pub(crate) fn next_speaks(&self) -> Option<bool> {
         let is_there = !self.free.is_empty() && self.turning < self.waiting.len();
-        is_there.then(|| self.waiting.front().is_some_and(|waiting| waiting.resp2))
+        is_there.then(|| self.waiting.iter().next().is_some_and(|waiting| waiting.resp2))
     }
     /// Has somebody be the next who needs no more than a connection. Says whether there is one.
     pub(crate) fn alone_first(&mut self) -> bool {
-        let is_alone = |waiting: &Waiting| matches!(waiting.expect, Expect::Alone);
-        let Some(at) = self.waiting.iter().position(is_alone) else { return false };
-        let waiting = self.waiting.remove(at);
+        let is_alone = |waiting: &&Waiting| matches!(waiting.expect, Expect::Alone);
+        let Some(client) = self.waiting.iter().find(is_alone).map(|waiting| waiting.to.client) else {
+            return false;
+        };
+        let waiting = self.waiting.remove(client);
         waiting.into_iter().for_each(|waiting| self.waiting.push_front(waiting));
         true
     }
     /// Those whose time is over.
     pub(crate) fn take_late(&mut self, now_ms: u64) -> Vec<Waiting> {
-        let is_late = |waiting: &Waiting| waiting.until_ms <= now_ms;
         // One that was put before the others came later.
-        if !self.waiting.iter().any(is_late) {
-            return Vec::new();
-        }
-        let (late, left): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(is_late);
-        self.waiting = left.into();
-        late
+        let is_late = |waiting: &&Waiting| waiting.until_ms <= now_ms;
+        let late: Vec<u64> = self.waiting.iter().filter(is_late).map(|waiting| waiting.to.client).collect();
+        late.into_iter().filter_map(|client| self.waiting.remove(client)).collect()
     }
     /// Takes a client out of those who wait.
     pub(crate) fn leave(&mut self, client: u64) -> Option<Waiting> {
-        let at = self.waiting.iter().position(|waiting| waiting.to.client == client)?;
-        self.waiting.remove(at)
+        self.waiting.remove(client)
+    }
+}
+
+/// Those who wait, each once, in their order; a client is found without a look at the others.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    all: BTreeMap<i64, Waiting>,
+    places: HashMap<u64, i64>,
+}
+
+impl Line {
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        self.all.values()
+    }
+    fn put(&mut self, place: i64, waiting: Waiting) {
+        self.places.insert(waiting.to.client, place);
+        self.all.insert(place, waiting);
+    }
+    pub(crate) fn push_back(&mut self, waiting: Waiting) {
+        let place = self.all.last_key_value().map_or(0, |(last, _)| last + 1);
+        self.put(place, waiting);
+    }
+    fn push_front(&mut self, waiting: Waiting) {
+        let place = self.all.first_key_value().map_or(0, |(first, _)| first - 1);
+        self.put(place, waiting);
+    }
+    pub(crate) fn pop_front(&mut self) -> Option<Waiting> {
+        let (_, waiting) = self.all.pop_first()?;
+        self.places.remove(&waiting.to.client);
+        Some(waiting)
+    }
+    fn remove(&mut self, client: u64) -> Option<Waiting> {
+        self.all.remove(&self.places.remove(&client)?)
+    }
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = Waiting> + use<> {
+        std::mem::take(self).all.into_values()
     }
 }
 
@@ -105,10 +141,13 @@ mod tests {
             leases.waiting.push_back(Waiting { to, bytes, expect, db, resp2, silent, skip, until_ms });
         }
         assert!(leases.alone_first());
-        let clients = |all: &[Waiting]| all.iter().map(|waiting| waiting.to.client).collect::<Vec<_>>();
-        assert_eq!(clients(leases.waiting.make_contiguous()), [3, 1, 2]);
+        let clients = |leases: &Leases| -> Vec<u64> {
+            leases.waiting.iter().map(|waiting| waiting.to.client).collect()
+        };
+        assert_eq!(clients(&leases), [3, 1, 2]);
         assert!(leases.take_late(4).is_empty());
-        assert_eq!(clients(&leases.take_late(6)), [1, 2]);
-        assert_eq!(clients(leases.waiting.make_contiguous()), [3]);
+        let late: Vec<u64> = leases.take_late(6).iter().map(|waiting| waiting.to.client).collect();
+        assert_eq!((late, clients(&leases)), (vec![1, 2], vec![3]));
+        assert!(leases.leave(1).is_none() && leases.leave(3).is_some() && leases.waiting.len() == 0);
     }
 }

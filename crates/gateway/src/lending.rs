@@ -77,7 +77,8 @@ impl Upstream {
             self.ask(at, &[&bytes], Some(db), Due::new(Some(to), expect, silent).skipping(skip));
         }
         while self.leases.wants_more() {
-            let resp2 = self.leases.waiting[self.leases.coming + self.leases.turning].resp2;
+            let others = self.leases.coming + self.leases.turning;
+            let resp2 = self.leases.waiting.iter().nth(others).is_some_and(|waiting| waiting.resp2);
             self.leases.coming += 1;
             self.leases.count += 1;
             self.dial(resp2, true);
@@ -135,11 +136,10 @@ impl Upstream {
             return self.unwatch(at, front);
         }
         // What its first try does not find is not waited for.
-        for due in self.links.iter_mut().flatten().flat_map(|link| link.due().iter_mut()) {
-            if matches!(due.expect, Expect::Try(..)) && due.to == Some(to) {
-                due.to = None;
-            }
+        if let Some(due) = self.tried(to) {
+            due.to = None;
         }
+        self.tries.remove(&to.client);
     }
 
     /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
@@ -170,12 +170,8 @@ impl Upstream {
             return;
         }
         // It has not come back from its first try.
-        for due in self.links.iter_mut().flatten().flat_map(|link| link.due().iter_mut()) {
-            if let Expect::Try(_, unblocked) = &mut due.expect
-                && due.to == Some(to)
-            {
-                *unblocked = Some(end);
-            }
+        if let Some(Due { expect: Expect::Try(_, unblocked), .. }) = self.tried(to) {
+            *unblocked = Some(end);
         }
     }
 }

@@ -129,6 +129,10 @@ impl Due {
         let (multi, skip) = (queued + 1, self.skip + queued + 1);
         Self { multi, skip, skips: skip, ..self }
     }
+    /// The client whose request that blocks is tried.
+    pub(crate) fn tried(&self) -> Option<u64> {
+        self.to.filter(|_| matches!(self.expect, Expect::Try(..))).map(|to| to.client)
+    }
     /// Whether a reply may be the next one of those that are passed over.
     fn skips_over(&self, reply: &[u8]) -> bool {
         reply.first() == Some(&b'-')
@@ -256,6 +260,12 @@ impl Link {
     }
     pub(crate) fn due(&mut self) -> &mut VecDeque<Due> {
         &mut self.due
+    }
+
+    /// What is due of the request whose bytes begin there.
+    pub(crate) fn due_at(&mut self, begin: u64) -> Option<&mut Due> {
+        let at = self.due.partition_point(|due| due.begin < begin);
+        self.due.get_mut(at).filter(|due| due.begin == begin)
     }
 
     /// Puts a request behind the others. `db`: where it runs, if that matters.

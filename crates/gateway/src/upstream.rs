@@ -6,13 +6,14 @@
 //! **Sent again**, once, when a shared connection breaks: all that a client has under way there, if nothing of it was
 //! sent but reads. Other clients are told, and whether their request was sent.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use weft_engine::behind::State;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Forwards, Kind};
+use weft_engine::mailbox::Recipient;
 
 use crate::answer::{Answer, BUSY, Front, Next, lost, replied, split_db, tell, unreachable, with_db};
 use crate::breaker::Breaker;
@@ -66,6 +67,8 @@ pub struct Upstream {
     /// The shared ones: RESP3, RESP2.
     pub(crate) lanes: [Lane; 2],
     pub(crate) leases: Leases,
+    /// Where first tries of clients' requests that block are due: on which connection, and where their bytes begin.
+    pub(crate) tries: HashMap<u64, (u32, u64)>,
     /// Who subscribes and wants no reply.
     pub(crate) silent: HashSet<u64>,
     /// Places of those that have something to be sent.
@@ -102,6 +105,7 @@ impl Upstream {
             links: Vec::new(),
             lanes: Default::default(),
             leases: Leases::new(leases),
+            tries: HashMap::new(),
             silent: HashSet::new(),
             dirty: Vec::new(),
             unread: Vec::new(),
@@ -249,7 +253,12 @@ impl Upstream {
                 link.tracks = true;
                 link.ask(&[TRACKING], None, Due::new(None, Expect::Own, true), now_ms);
             }
+            let tried = due.tried();
             link.ask(pieces, db, due, now_ms);
+            if let (Some(client), Some(last)) = (tried, link.due().back()) {
+                let begin = last.begin;
+                self.tries.insert(client, (at, begin));
+            }
             self.touch(at);
         }
     }
@@ -503,6 +512,7 @@ impl Upstream {
                 }
                 Came::Reply(due, place) => {
                     // It is lent out while its bytes are read.
+                    self.is_tried(&due);
                     let Some(mut link) = self.links[at as usize].take() else { return false };
                     let next = replied(&mut link, *due, place, &self.checks, front);
                     self.links[at as usize] = Some(link);
@@ -528,11 +538,24 @@ impl Upstream {
         }
     }
 
+    /// What is due is not any more.
+    pub(crate) fn is_tried(&mut self, due: &Due) {
+        if let Some(client) = due.tried() {
+            self.tries.remove(&client);
+        }
+    }
+    /// The first try of a client's request, if it has not come back.
+    pub(crate) fn tried(&mut self, to: Recipient) -> Option<&mut Due> {
+        let (at, begin) = *self.tries.get(&to.client)?;
+        self.link(at)?.due_at(begin).filter(|due| due.tried() == Some(to.client))
+    }
+
     /// A database was not selected: nothing that was to run in it was sent, and it is answered as SELECT was.
     fn refuse(&mut self, at: u32, why: &[u8], front: &mut impl Front) {
         let Some(link) = self.link(at) else { return };
         let (resp2, is_lease, watches) = (link.resp2, link.is_lease, link.watches);
         for (due, bytes) in link.refused() {
+            self.is_tried(&due);
             if due.db.is_none() {
                 let due = Due { skip: due.skips, ..due };
                 self.ask(at, &[&bytes], None, due);
@@ -588,6 +611,7 @@ impl Upstream {
         let staying = unanswered.iter().filter(|(due, _, sent)| stays(due, *sent));
         let stay: HashSet<u64> = staying.filter_map(|(due, ..)| Some(due.to?.client)).collect();
         for (due, bytes, sent) in unanswered {
+            self.is_tried(&due);
             if let Expect::Unblock(at, attempt) = due.expect {
                 self.woken(at, attempt, front);
             }
@@ -621,7 +645,7 @@ impl Upstream {
         }
         if link.is_lease && !was_up {
             // Others cannot be made either.
-            for waiting in std::mem::take(&mut self.leases.waiting) {
+            for waiting in self.leases.waiting.take() {
                 tell(front, waiting.to, waiting.silent, Answer::NotRun(unreachable(why)));
             }
         }
