@@ -277,8 +277,8 @@ impl ShardGuard<'_> {
         Some(Taken { value, expire_ms, raw, spare, from, moved: true })
     }
 
-    /// A key's content for COPY: shared bytes are shared, everything else is copied. No hit, no miss, no access. What is
-    /// told names the key: its place is among the writes of this shard too.
+    /// A key's content for COPY: shared bytes are shared, everything else is copied. No hit, no miss, no access. What
+    /// is told names the key: its place is among the writes of this shard too.
     pub fn copy(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
         let found = self.live(op, key)?;
         let Kept { value, expire_ms, raw, spare, .. } = self.image(op.db, found);
