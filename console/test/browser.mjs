@@ -56,7 +56,7 @@ export async function open(to, { width = 1280, height = 900, scheme = "light" } 
     go: async (name) => {
       await page.goto(`${to.url}/console#/${name}`);
       // Until it is shown the page before it stands there.
-      await page.locator(name === "" ? "main .page" : `main .page.${name}`).waitFor();
+      await page.locator(name === "" ? "main .page, .sign-in" : `main .page.${name}`).first().waitFor();
     },
     /** Does something; where that fails, it is told what the page shows, and what was noted. */
     async see(name, action) {

@@ -500,10 +500,15 @@ class Bounds(unittest.TestCase):
                 with server.connect() as other:
                     return "in_flight=0," in other.call("INFO", "gateway")
 
+            def rests():
+                before = asked()
+                return before > 0 and all(is_still() and asked() == before for _ in range(20))
+
             # In pieces of a request, which are decoded as they come.
             for _ in range(MANY):
                 wire.send(request("GET", "k"))
-            wait_for(lambda: asked() >= 64 and is_still())
+            # How much that is depends on what sockets hold here.
+            wait_for(rests)
             self.assertLess(asked(), MANY // 2)
             self.assertLess(server.resident_bytes(), MANY * LARGE // 2)
             # All of it comes when it is read.

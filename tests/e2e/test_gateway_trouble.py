@@ -156,6 +156,8 @@ class Networks(Behind):
         wire = self.connect()
         wait_for(lambda: wire.call("SET", "k", "v") == "+OK")
         os.kill(self.backend.process.pid, signal.SIGSTOP)
+        # One of its threads may run for a moment yet.
+        os.waitid(os.P_PID, self.backend.process.pid, os.WSTOPPED)
         try:
             self.assertIn("upstream-timeout", wire.call("INCR", "n"))
             self.assertIn("cannot be reached", wire.call("GET", "k"))
