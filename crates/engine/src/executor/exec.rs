@@ -189,19 +189,21 @@ mod tests {
     use crate::session::ConnectionInfo;
     use crate::trigger::definition::Trigger;
 
+    fn engine() -> Engine {
+        let keyspace = Keyspace::new(Config::default());
+        Engine::new(Setup { keyspace, clock: Box::new(ManualClock::new(1)), workers: 1 })
+    }
+    fn session(engine: &Engine) -> Session {
+        let address = Address { worker: 0, connection: 0, channel: 0 };
+        let wire = Wire { protocol: Protocol::Resp2, channel: 0 };
+        engine.connect(address, wire, Arc::new(ConnectionInfo::default()), None)
+    }
+
     /// A trigger anywhere does not have every transaction take everything.
     #[test]
     fn a_transaction_takes_everything_if_a_trigger_stands_at_its_keys() {
-        let setup = Setup {
-            keyspace: Keyspace::new(Config::default()),
-            clock: Box::new(ManualClock::new(1)),
-            workers: 1,
-        };
-        let engine = Engine::new(setup);
-        let mut core = Core::new(&engine, 0, 7);
-        let address = Address { worker: 0, connection: 0, channel: 0 };
-        let wire = Wire { protocol: Protocol::Resp2, channel: 0 };
-        let mut session = engine.connect(address, wire, Arc::new(ConnectionInfo::default()), None);
+        let engine = engine();
+        let (mut core, mut session) = (Core::new(&engine, 0, 7), session(&engine));
         let mut output = Output::default();
         for words in [&["MULTI"][..], &["SET", "k", "v"], &["GET", "other"]] {
             let id = table::by_name(words[0].as_bytes()).unwrap();
@@ -224,16 +226,8 @@ mod tests {
     /// The look at whether something takes its time and the admission of a request are two: between them it may end.
     #[test]
     fn exec_that_comes_as_a_script_ends_leaves_no_transaction() {
-        let setup = Setup {
-            keyspace: Keyspace::new(Config::default()),
-            clock: Box::new(ManualClock::new(1)),
-            workers: 1,
-        };
-        let engine = Engine::new(setup);
-        let mut core = Core::new(&engine, 0, 7);
-        let address = Address { worker: 0, connection: 0, channel: 0 };
-        let wire = Wire { protocol: Protocol::Resp2, channel: 0 };
-        let mut session = engine.connect(address, wire, Arc::new(ConnectionInfo::default()), None);
+        let engine = engine();
+        let (mut core, mut session) = (Core::new(&engine, 0, 7), session(&engine));
         let mut output = Output::default();
         let mut run = |words: &[&str]| {
             let id = table::by_name(words[0].as_bytes()).unwrap();
