@@ -75,6 +75,10 @@ impl Core<'_> {
             && needs_memory(self.engine, handler, spec, session)
         {
             match &mut session.transaction {
+                // A script has begun to take its time, and keeps what would make room.
+                _ if self.engine.is_busy() && spec.flags & flag::ALLOW_BUSY == 0 => {
+                    return Err(self.engine.scripts.busy_error());
+                }
                 Some(transaction) if matches!(handler.scope, Scope::Exec) => transaction.no_room = true,
                 _ => return Err(ErrorCode::OutOfMemory.into()),
             }

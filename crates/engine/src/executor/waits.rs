@@ -10,26 +10,25 @@ impl Executor<'_> {
     /// Ends the session's blocked request and writes its answer. `false`: somebody has served it meanwhile, and the
     /// reply is on its way.
     pub fn end_wait(&mut self, session: &mut Session, output: &mut Output, end: End) -> bool {
-        // Its key may be locked for as long as a script runs.
-        if self.core.engine.is_busy() {
-            return false;
-        }
-        let batch = self.worker.enter();
-        let ended = blocking::end_own((self.core.engine, &mut self.core.local), &batch, session, output, end);
+        // Its key may be locked for as long as a script runs: then its place there is given back later.
+        let batch = if self.core.engine.is_busy() { None } else { self.worker.enter_in_time() };
+        let own = (self.core.engine, &mut self.core.local);
+        let ended = blocking::end_own(own, batch.as_ref(), session, output, end);
         session.look();
         ended
     }
     /// The reply of the session's blocked request, written by somebody else, has come.
     pub fn served(&mut self, session: &mut Session) {
-        let batch = self.worker.enter();
-        blocking::served(self.core.engine, &mut self.core.local, &batch, session);
+        let batch = self.worker.enter_in_time();
+        blocking::served(self.core.engine, &mut self.core.local, batch.as_ref(), session);
         session.look();
     }
 
     /// Gives back so many of the places in queues that waits with many keys have left.
     pub fn leave_places(&mut self, count: usize) {
-        if self.has_places_to_leave() {
-            let batch = self.worker.enter();
+        if self.has_places_to_leave()
+            && let Some(batch) = self.worker.enter_in_time()
+        {
             blocking::leave_some(self.core.engine, &mut self.core.local, &batch, count);
         }
     }
@@ -50,8 +49,8 @@ impl Executor<'_> {
         }
         let core = &mut self.core;
         let (engine, now_ms) = (core.engine, core.engine.clock.now_ms());
+        let Some(batch) = self.worker.enter_in_time() else { return };
         core.local.effects.begin(engine);
-        let batch = self.worker.enter();
         blocking::serve_some(engine, &mut core.local, &batch, now_ms);
         drop(batch);
         engine.after_background(&mut core.local.effects);

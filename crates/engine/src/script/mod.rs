@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 pub use weft_lua::sha1_hex;
 use weft_lua::{Budget, shebang};
+use weft_store::Keyspace;
 
 use crate::error::{Error, ErrorCode};
 use crate::reply::Captured;
@@ -349,17 +350,13 @@ const UNKILLABLE: &str = "Sorry the script already executed write commands again
                           script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
 
 impl Scripts {
-    /// Something takes its time on a worker: everybody is told so.
-    pub(crate) fn begin_busy(&self, special: &Special) {
+    /// Something takes its time on a worker, or that is over: everybody is told so, and who waits for what it has
+    /// locked.
+    pub(crate) fn set_busy(&self, is_busy: bool, special: &Special, keyspace: &Keyspace) {
         let mut busy = self.busy.lock();
-        *busy += 1;
-        special.set(special::BUSY, true);
-    }
-    /// It is over.
-    pub(crate) fn end_busy(&self, special: &Special) {
-        let mut busy = self.busy.lock();
-        *busy = busy.saturating_sub(1);
+        *busy = if is_busy { *busy + 1 } else { busy.saturating_sub(1) };
         special.set(special::BUSY, *busy > 0);
+        keyspace.set_kept(*busy > 0);
     }
     /// What everybody is told meanwhile.
     pub(crate) fn busy_error(&self) -> Error {
