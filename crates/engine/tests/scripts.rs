@@ -4,8 +4,8 @@
 mod support;
 
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::{Bench, Reply};
 use weft_engine::reply::Protocol;
@@ -581,6 +581,84 @@ fn a_library_that_does_not_load_any_more_is_named() {
     text(&mut bench, client, &["CONFIG", "SET", "script-memory-limit", "64mb"]);
     text(&mut bench, client, &["SCRIPT", "FLUSH"]);
     assert_eq!(text(&mut bench, client, &["FCALL", "f", "0"]), "8388608");
+}
+
+/// A worker that has no state of Lua loads the library that is called, and not all to find out whose a function is.
+#[test]
+fn a_state_that_begins_anew_loads_what_is_called() {
+    static LOADED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let loaded = || std::mem::take(&mut *LOADED.lock().expect("nobody fails with it"));
+    let mut bench = Bench::new();
+    let log: fn(&str) = |line| LOADED.lock().expect("nobody fails with it").push(line.to_owned());
+    assert!(bench.engine.facts.logger.set(log).is_ok());
+    let client = bench.connect(Protocol::Resp2);
+    for name in ["a", "b", "c"] {
+        let source = format!(
+            "#!lua name={name}\nlocal n = 0 redis.log(redis.LOG_WARNING, '{name}') \
+             redis.register_function('f_{name}', function() n = n + 1 return n end) \
+             redis.register_function{{function_name = 'g_{name}', callback = function() return '{name}' end, \
+             flags = {{'no-writes'}}, description = 'of {name}'}}"
+        );
+        assert_eq!(text(&mut bench, client, &["FUNCTION", "LOAD", &source]), name);
+    }
+    assert_eq!(text(&mut bench, client, &["FCALL", "f_c", "0"]), "1");
+    let listed = text(&mut bench, client, &["FUNCTION", "LIST"]);
+    loaded();
+    text(&mut bench, client, &["SCRIPT", "FLUSH"]);
+    assert_eq!(text(&mut bench, client, &["FUNCTION", "LIST"]), listed);
+    let refused = text(
+        &mut bench,
+        client,
+        &["FUNCTION", "LOAD", "#!lua name=d\nredis.register_function('f_a', function() end)"],
+    );
+    assert!(refused.starts_with('-'), "{refused}");
+    assert_eq!(loaded(), [""; 0], "what they have is known");
+    assert_eq!(text(&mut bench, client, &["FCALL_RO", "G_b", "0"]), "b");
+    assert_eq!(text(&mut bench, client, &["FCALL", "f_b", "0"]), "1");
+    assert_eq!(text(&mut bench, client, &["FCALL", "f_b", "0"]), "2");
+    assert_eq!(loaded(), ["script, warning: b"]);
+    // Another source of the same name is another library.
+    text(
+        &mut bench,
+        client,
+        &[
+            "FUNCTION",
+            "LOAD",
+            "REPLACE",
+            "#!lua name=a\nredis.register_function('f_a', function() return 'new' end)",
+        ],
+    );
+    assert_eq!(text(&mut bench, client, &["FCALL", "f_a", "0"]), "new");
+    assert!(text(&mut bench, client, &["FCALL", "g_a", "0"]).ends_with("Function not found"));
+    assert_eq!(loaded(), [""; 0]);
+}
+
+/// Others are served while libraries are loaded that take long, and may end that.
+#[test]
+fn a_library_that_takes_long_to_load_again_holds_nobody_up() {
+    let mut bench = Bench::new();
+    bench.engine.settings.busy_reply_ms.store(20, Relaxed);
+    let (client, other) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let source = "#!lua name=l\nif pcall(function() return getfenv end) then while true do end end \
+                  redis.register_function('f', function() return 1 end)";
+    assert_eq!(text(&mut bench, client, &["FUNCTION", "LOAD", source]), "l");
+    // Whether or not it was loaded here before.
+    for _ in 0..2 {
+        bench.engine.settings.lua_insecure.store(true, Relaxed);
+        text(&mut bench, client, &["SCRIPT", "FLUSH"]);
+        for _ in 0..2 {
+            assert_eq!(text(&mut bench, client, &["FCALL", "f", "0"]), "", "it is left in the middle");
+            assert!(text(&mut bench, other, &["GET", "key"]).starts_with("-BUSY"));
+            assert_eq!(text(&mut bench, other, &["FUNCTION", "KILL"]), "OK");
+            while !bench.go_on() {}
+            let killed: Vec<String> = bench.take(client).iter().map(shown).collect();
+            assert_eq!(killed, ["-ERR Script killed by user with FUNCTION KILL."]);
+            assert!(text(&mut bench, other, &["FUNCTION", "KILL"]).starts_with("-NOTBUSY"));
+        }
+        bench.engine.settings.lua_insecure.store(false, Relaxed);
+        text(&mut bench, client, &["SCRIPT", "FLUSH"]);
+        assert_eq!(text(&mut bench, client, &["FCALL", "f", "0"]), "1");
+    }
 }
 
 /// SCRIPT LOAD looks at the scripts of EVAL only, and only where one has to give way.

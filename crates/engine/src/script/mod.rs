@@ -8,6 +8,7 @@
 //! EVAL's sources come and go with each caller that writes its arguments into them: of those [`CACHED_MAX`] are kept,
 //! those that have run last. What SCRIPT LOAD has brought stays.
 
+pub(crate) mod shelf;
 pub mod space;
 
 use parking_lot::Mutex;
@@ -160,6 +161,8 @@ pub struct Scripts {
     pub reruns: AtomicU64,
     /// Scripts of EVAL that gave way to others.
     pub evicted: AtomicU64,
+    /// What is known of the functions of stored libraries.
+    pub(crate) shelf: shelf::Shelf,
     /// Functions and libraries, as a worker has counted them last.
     pub function_counts: [AtomicU64; 2],
     /// Workers on which something takes its time.
@@ -184,6 +187,7 @@ impl Scripts {
             undeclared: AtomicU64::new(0),
             reruns: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
+            shelf: shelf::Shelf::default(),
             function_counts: Default::default(),
             busy: Mutex::new(0),
             places: (0..workers.max(1)).map(|_| Place::default()).collect(),
