@@ -28,6 +28,8 @@ pub struct Job {
     pub(crate) space: Option<Box<Space>>,
     /// Who waits for what they have written, and is to be served behind a script that keeps what that needs.
     pub(crate) serving: VecDeque<Serving>,
+    /// What has been taken of the worker's turn, in nanoseconds; nothing where there are no turns.
+    pub(crate) turn_ns: Option<u64>,
     pub(crate) done: Arc<Mutex<Done>>,
 }
 
@@ -66,6 +68,7 @@ impl Job {
             output: Output::default(),
             space: None,
             serving: VecDeque::new(),
+            turn_ns: None,
             done: Arc::default(),
         })
     }

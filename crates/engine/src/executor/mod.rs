@@ -517,8 +517,8 @@ impl Core<'_> {
         let errors =
             if matches!(handler.scope, Scope::Exec) && !failed { begun.errors() } else { sink.errors() };
         self.end_command((id, args), session, &begun, (errors, sink.len()));
-        if matches!(handler.scope, Scope::Brief(_) | Scope::Exec) {
-            // What a program or a transaction fires is of its time.
+        if matches!(handler.scope, Scope::Brief(_) | Scope::Operation(_) | Scope::Exec) {
+            // What a program, a script or a transaction fires is of its time.
             self.local.fired_ns = 0;
             self.take_of_turn(self.charged_ns.saturating_sub(charged_ns));
         }

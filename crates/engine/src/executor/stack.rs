@@ -10,6 +10,7 @@
 //!
 //! Going there costs as much as a short script, so neighbouring operations of a client go together. If one of them is
 //! left, those before it are answered, and those behind it stay outside and wait with everything else of their client.
+//! The same is so where the turn of the worker's programs and scripts is over (`super::turns`).
 
 use parking_lot::Mutex;
 use std::ops::Range;
@@ -102,6 +103,7 @@ impl super::Executor<'_> {
         let (info, wire, db) = (Arc::clone(&session.info), session.wire, session.db);
         std::mem::swap(session, &mut job.session);
         job.space = self.core.local.scripts.take();
+        job.turn_ns = self.core.turn_ns;
         let done = Arc::clone(&job.done);
         {
             let mut done = done.lock();
@@ -161,6 +163,8 @@ impl super::Executor<'_> {
     fn take_rest(&mut self, job: &mut Job) {
         self.core.local.scripts = job.space.take();
         self.core.local.serving.append(&mut job.serving);
+        // It may have been left, and end in another turn than it has begun in.
+        self.core.turn_ns = self.core.turn_ns.max(job.turn_ns);
     }
 
     /// Goes on with the operation that was left, for a moment. When it has run, says whose it was: its reply is there,
@@ -291,7 +295,7 @@ impl Core<'_> {
             done.ran += 1;
             done.told_epoch = self.local.effects.recorder.told_epoch();
             done.charged_ns += std::mem::take(&mut self.charged_ns);
-            if done.is_over() {
+            if done.is_over() || self.is_turn_over() {
                 self.begins = None;
                 return *count;
             }
@@ -352,6 +356,7 @@ fn fiber(engine: &Engine, worker: u16, seed: u64) -> Option<Fiber<'_, Input, Out
         while let Input::Job(mut job) = input {
             core.begin();
             core.local.scripts = job.space.take();
+            core.turn_ns = job.turn_ns;
             let mut at = 0;
             while at < job.count {
                 // Where nobody else is met it has everything at once, and nothing of it need ever be taken back.
@@ -371,6 +376,7 @@ fn fiber(engine: &Engine, worker: u16, seed: u64) -> Option<Fiber<'_, Input, Out
                 }
             }
             job.serving.append(&mut core.local.serving);
+            job.turn_ns = core.turn_ns;
             job.output.renew();
             job.space = core.local.scripts.take();
             let Ok(next) = door.give(Outcome::Done(job)) else { return };
