@@ -510,8 +510,8 @@ fn what_scripts_have_left_goes_with_script_flush() {
     assert_eq!(client.ask(&["EVAL", "return 7", "0"]), ":7");
 }
 
-/// Clients of two threads that want the key of a script: who waits on the other thread when the time is over is told so,
-/// and everybody who comes to that thread is answered.
+/// Clients of two threads that want the key of a script: who waits on the other thread when the time is over is told
+/// so, and everybody who comes to that thread is answered.
 #[test]
 fn a_script_is_ended_by_clients_of_every_thread() {
     let server =

@@ -278,7 +278,8 @@ impl Core<'_> {
         handler.is_some_and(|handler| matches!(handler.scope, Scope::Operation(_)))
             && check_arity(id.spec(), args.len()).is_ok()
     }
-    /// Runs these requests of a job. Says at which it has stopped, since that needs everything, or where it has come to.
+    /// Runs these requests of a job. Says at which it has stopped, since that needs everything, or where it has come
+    /// to.
     fn run_asked(&mut self, tier: Tier<'_>, job: &mut Job, range: Range<usize>) -> usize {
         let Job { asked, count, session, output, done, .. } = job;
         let end = range.end;

@@ -162,9 +162,9 @@ impl Space {
         self.scripts.get(sha).filter(|compiled| !compiled.script.is_gone())
     }
 
-    /// Looks at the libraries of the catalogue that have changed. Those that no worker has loaded yet are loaded; of the
-    /// others it is known what they have, and they are loaded when a function of theirs is called. Nothing is said
-    /// where that was ended in the middle: it goes on from there the next time.
+    /// Looks at the libraries of the catalogue that have changed. Those that no worker has loaded yet are loaded; of
+    /// the others it is known what they have, and they are loaded when a function of theirs is called. Where that was
+    /// ended in the middle it goes on from there the next time.
     pub(crate) fn look(
         &mut self,
         scripts: &Scripts,
