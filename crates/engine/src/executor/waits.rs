@@ -10,8 +10,11 @@ impl Executor<'_> {
     /// Ends the session's blocked request and writes its answer. `false`: somebody has served it meanwhile, and the
     /// reply is on its way.
     pub fn end_wait(&mut self, session: &mut Session, output: &mut Output, end: End) -> bool {
-        // Its key may be locked for as long as a script runs: then its place there is given back later.
-        let batch = if self.core.engine.is_busy() { None } else { self.worker.enter_in_time() };
+        if self.core.engine.is_busy() {
+            return false;
+        }
+        // A script that keeps its key may just have begun to take long: then its place there is given back later.
+        let batch = self.worker.enter_in_time();
         let own = (self.core.engine, &mut self.core.local);
         let ended = blocking::end_own(own, batch.as_ref(), session, output, end);
         session.look();
