@@ -1,7 +1,8 @@
 //! Owns: which server is behind, and how much of it is used. Does not own: the front's own settings.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weft_client::{Address, Config};
@@ -23,6 +24,12 @@ const SILENT_MS: u64 = 10_000;
 const SENTINEL_PORT: u16 = 26_379;
 
 /// What a gateway starts from.
+/// A replica that says nothing for so long, or for half of the time that a request has, is left: its primary is asked.
+const REPLICA_TIMEOUT_MS: u64 = 1_000;
+
+/// The longest file that a password is read from.
+const PASSWORD_BYTES_MAX: u64 = 4096;
+
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The server; behind Sentinel, all that is known of it but its address.
@@ -54,6 +61,23 @@ pub struct Sentinel {
     pub addresses: Vec<Address>,
     /// Their name for the server.
     pub name: String,
+}
+
+/// A password from a file.
+fn read_password(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(PASSWORD_BYTES_MAX + 1).read_to_string(&mut text))
+        .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    if text.len() as u64 > PASSWORD_BYTES_MAX {
+        return Err(format!("{} has more than {PASSWORD_BYTES_MAX} bytes", path.display()));
+    }
+    let password = text.strip_suffix('\n').unwrap_or(&text);
+    let password = password.strip_suffix('\r').unwrap_or(password);
+    match password {
+        "" => Err(format!("{} has no password", path.display())),
+        password => Ok(password.into()),
+    }
 }
 
 /// What is wrong with an option, in words for whoever gave it.
@@ -173,6 +197,16 @@ impl Options {
 }
 
 /// A server; nodes of a cluster: `cluster://[user:password@]host[:port][,host[:port]…]`; Sentinels that know one:
+            "to-password" | "to-password-file" if self.to.password.is_some() => {
+                let text =
+                    "the password of the server behind is given twice: in --to, by to-password, or by a file";
+                return Err(OptionsError(text.into()));
+            }
+            "to-password" => self.to.password = Some(text.into()),
+            "to-password-file" => {
+                let password = read_password(Path::new(text));
+                self.to.password = Some(password.map_err(|why| OptionsError(format!("--{name}: {why}")))?);
+            }
 /// `sentinel://[user:password@]host[:port][,host[:port]…]/name`. With `+tls` behind the scheme all of them under TLS.
 fn read(url: &str) -> Result<(Config, Vec<Address>, Option<Sentinel>), String> {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
