@@ -1,5 +1,5 @@
-//! Owns: the buffer of a compact form: how many elements there are, and they, one behind the other. Does not own: what an
-//! element is (`crate::packed`, `crate::sorted_set::compact`).
+//! Owns: the buffer of a compact form: how many elements there are, and they, one behind the other. Does not own: what
+//! an element is (`crate::packed`, `crate::sorted_set::compact`).
 
 use std::marker::PhantomData;
 
