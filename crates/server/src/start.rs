@@ -90,21 +90,7 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
         threads => threads,
     }
     .min(THREADS_MAX) as u16;
-    let ways: Option<(Ways, bool)> = behind.as_ref().map(|behind| match behind.cluster.as_slice() {
-        [] => (ways::of as Ways, false),
-        _ => (ways::of_cluster as Ways, true),
-    });
-    let engine = engine(&options, threads, ways);
-    allow_files(engine, threads);
-    // The first one stays: there is one server in a process.
-    let _ = engine.facts.logger.set(|text| notice!("{text}"));
-    if let Some(file) = &options.config_file {
-        engine.config.set_file(file.clone());
-    }
-    engine.config.set_hook(Box::new(move |directive, value| {
-        log.set(directive.name, &value.str());
-        Ok(())
-    }));
+    let engine = prepared(&options, threads, behind.as_ref(), log);
     users(engine, &options)?;
     let shared = Arc::new(Shared::default());
     tls(engine, &shared, &options)?;
@@ -143,7 +129,39 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
         // One value may take long to read, and whoever writes into a pipe may never go on.
         std::process::exit(0);
     });
-    let keys: usize = (0..options.databases).map(|db| engine.keyspace.len(db as u8)).sum();
+    say_what_is_gone(engine, options.databases);
+    ends();
+    result
+}
+
+/// The engine, with what it asks the process for.
+fn prepared(
+    options: &Options,
+    threads: u16,
+    behind: Option<&weft_gateway::Options>,
+    log: &'static Log,
+) -> &'static Engine {
+    let ways: Option<(Ways, bool)> = behind.map(|behind| match behind.cluster.as_slice() {
+        [] => (ways::of as Ways, false),
+        _ => (ways::of_cluster as Ways, true),
+    });
+    let engine = engine(options, threads, ways);
+    allow_files(engine, threads);
+    // The first one stays: there is one server in a process.
+    let _ = engine.facts.logger.set(|text| notice!("{text}"));
+    if let Some(file) = &options.config_file {
+        engine.config.set_file(file.clone());
+    }
+    engine.config.set_hook(Box::new(move |directive, value| {
+        log.set(directive.name, &value.str());
+        Ok(())
+    }));
+    engine
+}
+
+/// What goes with this process, if that is anything.
+fn say_what_is_gone(engine: &Engine, databases: usize) {
+    let keys: usize = (0..databases).map(|db| engine.keyspace.len(db as u8)).sum();
     let was_loaded = engine.durable.loading.keys.load(Relaxed) > 0;
     match keys {
         _ if engine.durable.is_kept() => {}
@@ -153,8 +171,6 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
         0 => {}
         _ => notice!("Nothing is kept: the keys are gone with this process, {keys} of them"),
     }
-    ends();
-    result
 }
 
 /// Reads anew what may have changed in files: what TLS is served with, and users, as ACL LOAD does. The log goes to a
