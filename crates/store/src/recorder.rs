@@ -37,6 +37,8 @@ pub struct Recorder {
     /// Of the present group, if it has shards; else of the last one that had.
     epoch: Cell<u64>,
     outbox: Option<Arc<Outbox>>,
+    /// Nothing more is told elsewhere.
+    is_over: bool,
     pub(crate) journal: Option<Box<Journal>>,
     /// The journal of an operation that has ended, for its memory.
     pub(crate) resting: Option<Box<Journal>>,
@@ -73,7 +75,7 @@ impl Recorder {
     /// nowhere, or too many wait.
     pub(crate) fn row(&self) -> Option<Row<'_>> {
         debug_assert!(self.shards.is_empty(), "a group ends before the next one begins");
-        self.outbox.as_ref()?.row()
+        self.outbox.as_ref().filter(|_| !self.is_over)?.row()
     }
     /// A group of [`Recorder::row`] became true in this epoch.
     pub(crate) fn told_in(&self, epoch: u64) {
@@ -146,7 +148,7 @@ impl Recorder {
         debug_assert!(self.journal.is_none(), "a group ends when it is committed or taken back");
         if !self.shards.is_empty() {
             if let Some(outbox) = &self.outbox {
-                let effects = self.tape.bytes_from(self.begun);
+                let effects = if self.is_over { &[] } else { self.tape.bytes_from(self.begun) };
                 if effects.len() < LARGE_BYTES {
                     outbox.push(self.epoch.get(), &self.shards, effects);
                 } else {
@@ -160,9 +162,10 @@ impl Recorder {
         self.begun = self.tape.mark();
     }
 
-    /// Nothing of the present group is told, though it has become true here: the server stops in the middle of it.
-    pub fn forget_group(&mut self) {
-        self.unwind(self.begun);
+    /// Nothing of the present group is told, nor of what follows, though it becomes true here: the server stops in the
+    /// middle of it.
+    pub fn forget_rest(&mut self) {
+        self.is_over = true;
     }
     /// Forgets what was told behind a mark: what its owner alone wanted, and has read.
     pub fn forget_from(&mut self, mark: TapeMark) {

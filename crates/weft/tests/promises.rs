@@ -606,5 +606,19 @@ fn half_a_script_is_never_kept() {
         server.stop(&["SHUTDOWN", "NOSAVE"]);
         let server = Server::start(&folder, &flags);
         assert_eq!(server.ask(&["EXISTS", "before", "{x}a", "{x}b"]), "1");
+        // Nor half a transaction, of what stands before the script and behind it.
+        let mut client = UnixStream::connect(&server.socket).unwrap();
+        let looping = ["EVAL", "redis.call('SET', KEYS[1], '1') while true do end", "1", "{x}a"];
+        let program = r#"{"steps":[["SET","{x}d","1"]]}"#;
+        let set = |key| ["SET", key, "1"];
+        for words in
+            [&["MULTI"][..], &set("{x}b"), &looping, &set("{x}c"), &["PROGRAM", "EVAL", program], &["EXEC"]]
+        {
+            client.write_all(&resp(words)).unwrap();
+        }
+        while !server.ask(&["PING"]).starts_with("BUSY") {}
+        server.stop(&["SHUTDOWN", "NOSAVE"]);
+        let server = Server::start(&folder, &flags);
+        assert_eq!(server.ask(&["EXISTS", "before", "{x}a", "{x}b", "{x}c", "{x}d"]), "1");
     }
 }

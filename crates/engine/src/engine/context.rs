@@ -169,9 +169,9 @@ impl Effects {
     pub(crate) fn end_group(&mut self) {
         self.recorder.end_group();
     }
-    /// Nothing of what would have become true together is told: the server stops in the middle of it.
-    pub(crate) fn forget_group(&mut self) {
-        self.recorder.forget_group();
+    /// Nothing of what would have become true together is told, nor of what follows: the server stops in the middle.
+    pub(crate) fn forget_rest(&mut self) {
+        self.recorder.forget_rest();
     }
     /// Forgets what was told behind a mark, which nobody wants.
     pub(crate) fn forget_from(&mut self, mark: TapeMark) {

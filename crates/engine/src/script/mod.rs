@@ -100,6 +100,8 @@ pub struct Place {
     running: Mutex<Option<Running>>,
     /// It is to end.
     killed: AtomicBool,
+    /// That is so since the server stops, and nothing of it is kept.
+    stopped: AtomicBool,
     /// It has written, and cannot be taken back.
     wrote: AtomicBool,
 }
@@ -391,18 +393,24 @@ impl Place {
         let mut running = self.running.lock();
         *running = None;
         self.killed.store(false, Relaxed);
+        self.stopped.store(false, Relaxed);
         self.wrote.store(false, Relaxed);
     }
     /// It is to end, whatever it has done: the server stops.
     pub(crate) fn end(&self) {
+        self.stopped.store(true, Relaxed);
         self.killed.store(true, Relaxed);
     }
     /// It is to end unless it has written: the server stops, and waits for what has.
     pub(crate) fn end_unwritten(&self) {
         let _running = self.running.lock();
         if !self.wrote.load(Relaxed) {
-            self.end();
+            self.killed.store(true, Relaxed);
         }
+    }
+    /// Whether that is since the server stops at once.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
     }
     pub(crate) fn is_killed(&self) -> bool {
         self.killed.load(Relaxed)

@@ -164,17 +164,20 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
     /// The run is over. What it wrote stays, unless it runs again or was ended and that takes back.
     pub(crate) fn end(mut self) -> Result<(), Error> {
         let engine = self.inner.context().engine;
+        let worker = self.inner.context().local.worker;
+        let stops = self.killed && engine.scripts.place(worker).is_stopped();
         if self.shown || self.wrote {
-            let worker = self.inner.context().local.worker;
             engine.scripts.place(worker).clear();
         }
         let undo = self.strayed || self.killed;
         match self.undoing.take() {
             Some(undoing) if undo => self.inner.abandon(undoing),
             Some(undoing) => self.inner.commit(undoing),
-            // With nothing to be taken back by it is ended in the middle only when the server stops.
-            None if self.killed && self.wrote => self.inner.context().local.effects.forget_group(),
             None => {}
+        }
+        if stops {
+            // Nor of the transaction around it, what is behind it there included.
+            self.inner.context().local.effects.forget_rest();
         }
         if self.undeclared && !self.strayed {
             engine.scripts.undeclared.fetch_add(1, Relaxed);
