@@ -274,8 +274,7 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
                     engine.scripts.tracer.tell(args, Ok(reply));
                 }
                 let mut items = self.inner.reply();
-                let is_error =
-                    items.clone().next().is_some_and(|item| matches!(item, crate::reply::Item::Error(_)));
+                let is_error = items.are_error();
                 convert::push(reply, &mut items, self.resp);
                 if is_error { Called::Error } else { Called::Reply }
             }
