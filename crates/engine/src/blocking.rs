@@ -311,21 +311,27 @@ fn news_of(args: &Args<'_>) -> News {
     }
 }
 
-/// Gives some of a wait's places back.
-fn leave_places(
+/// Gives one of a wait's places back.
+fn leave_place(
     engine: &Engine,
     blocked: &Blocked,
-    indexes: Range<usize>,
-    mut shard: impl FnMut(&Key<'_>, &mut dyn FnMut(&mut ShardGuard<'_>)),
+    (index, key): (usize, &Key<'_>),
+    shard: &mut ShardGuard<'_>,
 ) {
-    for index in indexes {
+    in_queues(engine, shard, |waiters| {
+        waiters.leave((blocked.db, key.bytes()), blocked.line(), blocked.spot(index));
+    });
+}
+/// Gives some of a wait's places back, until it comes to one whose shard a script keeps. Says at which that is, or
+/// where they end. The caller holds no lock.
+fn leave_places(engine: &Engine, batch: &Batch<'_>, blocked: &Blocked, mut indexes: Range<usize>) -> usize {
+    let left = indexes.find(|&index| {
         let key = engine.keyspace.key(blocked.key(index));
-        shard(&key, &mut |shard| {
-            in_queues(engine, shard, |waiters| {
-                waiters.leave((blocked.db, key.bytes()), blocked.line(), blocked.spot(index));
-            });
-        });
-    }
+        let Some(mut shard) = batch.lock_in_time(&key) else { return true };
+        leave_place(engine, blocked, (index, &key), &mut shard);
+        false
+    });
+    left.unwrap_or(indexes.end)
 }
 
 /// Takes a wait whose claim is spent out of the queues that the guards cover; its places elsewhere are dropped when
@@ -333,33 +339,39 @@ fn leave_places(
 fn leave(engine: &Engine, guards: &mut Guards<'_>, blocked: &Blocked) {
     engine.waits.remove(blocked.info.id);
     if blocked.places.len() <= PLACES_AT_ONCE {
-        leave_places(engine, blocked, 0..blocked.places.len(), |key, work| {
-            if guards.covers(key) {
-                work(guards.shard(key));
+        for index in 0..blocked.places.len() {
+            let key = engine.keyspace.key(blocked.key(index));
+            if guards.covers(&key) {
+                leave_place(engine, blocked, (index, &key), guards.shard(&key));
             }
-        });
+        }
     }
 }
 
-/// Takes a wait out of all queues, at once or in steps. The caller holds no lock.
-fn forget(engine: &Engine, local: &mut Local, batch: &Batch<'_>, blocked: &Arc<Blocked>) {
+/// Takes a wait out of all queues, at once or in steps: these come to it too where a script keeps what it needs. The
+/// caller holds no lock.
+fn forget(engine: &Engine, local: &mut Local, batch: Option<&Batch<'_>>, blocked: &Arc<Blocked>) {
     engine.waits.remove(blocked.info.id);
-    if blocked.places.len() <= PLACES_AT_ONCE {
-        let all = 0..blocked.places.len();
-        leave_places(engine, blocked, all, |key, work| work(&mut batch.lock(key)));
-    } else {
-        local.leaving.push_back((Arc::clone(blocked), 0));
+    let count = blocked.places.len();
+    let left = match batch {
+        Some(batch) if count <= PLACES_AT_ONCE => leave_places(engine, batch, blocked, 0..count),
+        _ => 0,
+    };
+    if left < count {
+        local.leaving.push_back((Arc::clone(blocked), left));
     }
 }
 
-/// Gives back so many of the places that are left. The caller holds no lock.
+/// Gives back so many of the places that are left, as far as no script keeps them. The caller holds no lock.
 pub(crate) fn leave_some(engine: &Engine, local: &mut Local, batch: &Batch<'_>, mut count: usize) {
     while count > 0
         && let Some((blocked, from)) = local.leaving.front_mut()
     {
         let some = *from..blocked.places.len().min(*from + count);
-        (count, *from) = (count - some.len(), some.end);
-        leave_places(engine, blocked, some, |key, work| work(&mut batch.lock(key)));
+        (count, *from) = (count - some.len(), leave_places(engine, batch, blocked, some.clone()));
+        if *from < some.end {
+            return;
+        }
         if *from == blocked.places.len() {
             local.leaving.pop_front();
         }
@@ -370,7 +382,7 @@ pub(crate) fn leave_some(engine: &Engine, local: &mut Local, batch: &Batch<'_>, 
 /// comes back.
 pub(crate) fn end_own(
     (engine, local): (&Engine, &mut Local),
-    batch: &Batch<'_>,
+    batch: Option<&Batch<'_>>,
     session: &mut Session,
     output: &mut Output,
     end: End,
@@ -437,7 +449,7 @@ fn unblock_elsewhere(engine: &Engine, client: u64, end: End) -> bool {
 }
 
 /// The session's wait was ended by somebody else, whose reply has just been written: it may go on.
-pub(crate) fn served(engine: &Engine, local: &mut Local, batch: &Batch<'_>, session: &mut Session) {
+pub(crate) fn served(engine: &Engine, local: &mut Local, batch: Option<&Batch<'_>>, session: &mut Session) {
     let Some(wait) = session.wait.take() else { return };
     forget(engine, local, batch, &wait.shared);
     count(engine, &wait.shared);

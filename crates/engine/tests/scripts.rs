@@ -3,11 +3,13 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::{Bench, Reply, cpu_ns};
+use weft_engine::Engine;
 use weft_engine::reply::Protocol;
+use weft_store::{Op, Recorder, Section};
 
 fn shown(reply: &Reply) -> String {
     match reply {
@@ -575,6 +577,86 @@ fn a_library_that_does_not_load_any_more_is_named() {
     text(&mut bench, client, &["CONFIG", "SET", "script-memory-limit", "64mb"]);
     text(&mut bench, client, &["SCRIPT", "FLUSH"]);
     assert_eq!(text(&mut bench, client, &["FCALL", "f", "0"]), "8388608");
+}
+
+/// A worker that has no state of Lua loads the library that is called, and not all to find out whose a function is.
+#[test]
+fn a_state_that_begins_anew_loads_what_is_called() {
+    static LOADED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let loaded = || std::mem::take(&mut *LOADED.lock().expect("nobody fails with it"));
+    let mut bench = Bench::new();
+    let log: fn(&str) = |line| LOADED.lock().expect("nobody fails with it").push(line.to_owned());
+    assert!(bench.engine.facts.logger.set(log).is_ok());
+    let client = bench.connect(Protocol::Resp2);
+    for name in ["a", "b", "c"] {
+        let source = format!(
+            "#!lua name={name}\nlocal n = 0 redis.log(redis.LOG_WARNING, '{name}') \
+             redis.register_function('f_{name}', function() n = n + 1 return n end) \
+             redis.register_function{{function_name = 'g_{name}', callback = function() return '{name}' end, \
+             flags = {{'no-writes'}}, description = 'of {name}'}}"
+        );
+        assert_eq!(text(&mut bench, client, &["FUNCTION", "LOAD", &source]), name);
+    }
+    assert_eq!(text(&mut bench, client, &["FCALL", "f_c", "0"]), "1");
+    let listed = text(&mut bench, client, &["FUNCTION", "LIST"]);
+    loaded();
+    text(&mut bench, client, &["SCRIPT", "FLUSH"]);
+    assert_eq!(text(&mut bench, client, &["FUNCTION", "LIST"]), listed);
+    let refused = text(
+        &mut bench,
+        client,
+        &["FUNCTION", "LOAD", "#!lua name=d\nredis.register_function('f_a', function() end)"],
+    );
+    assert!(refused.starts_with('-'), "{refused}");
+    assert_eq!(loaded(), [""; 0], "what they have is known");
+    assert_eq!(text(&mut bench, client, &["FCALL_RO", "G_b", "0"]), "b");
+    assert_eq!(text(&mut bench, client, &["FCALL", "f_b", "0"]), "1");
+    assert_eq!(text(&mut bench, client, &["FCALL", "f_b", "0"]), "2");
+    assert_eq!(loaded(), ["script, warning: b"]);
+    // Another source of the same name is another library.
+    text(
+        &mut bench,
+        client,
+        &[
+            "FUNCTION",
+            "LOAD",
+            "REPLACE",
+            "#!lua name=a\nredis.register_function('f_a', function() return 'new' end)",
+        ],
+    );
+    assert_eq!(text(&mut bench, client, &["FCALL", "f_a", "0"]), "new");
+    assert!(text(&mut bench, client, &["FCALL", "g_a", "0"]).ends_with("Function not found"));
+    assert_eq!(loaded(), [""; 0]);
+}
+
+/// Stores a library that nobody has loaded here.
+fn store_library(engine: &Engine, source: &str) {
+    let (mut worker, mut recorder) = (engine.keyspace.worker().expect("a place"), Recorder::default());
+    let (world, mut op) = (worker.world(), Op::new(0, 1, &mut recorder));
+    let key = engine.keyspace.key(b"l");
+    world.guards().shard(&key).set_entry(&mut op, Section::Functions, b"l", Some(source.as_bytes()));
+}
+
+/// Others are served while libraries are loaded that take long, and may end that.
+#[test]
+fn a_library_that_takes_long_to_load_again_holds_nobody_up() {
+    let mut bench = Bench::new();
+    bench.engine.settings.busy_reply_ms.store(20, Relaxed);
+    let (client, other) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    // As a start finds it: that it loads was another server's business.
+    let engine = bench.engine;
+    store_library(engine, "#!lua name=l\nwhile true do end");
+    for _ in 0..2 {
+        assert_eq!(text(&mut bench, client, &["FCALL", "f", "0"]), "", "it is left in the middle");
+        assert!(text(&mut bench, other, &["GET", "key"]).starts_with("-BUSY"));
+        assert_eq!(text(&mut bench, other, &["FUNCTION", "KILL"]), "OK");
+        while !bench.go_on() {}
+        let killed: Vec<String> = bench.take(client).iter().map(shown).collect();
+        assert_eq!(killed, ["-ERR Script killed by user with FUNCTION KILL."]);
+        assert!(text(&mut bench, other, &["FUNCTION", "KILL"]).starts_with("-NOTBUSY"));
+    }
+    store_library(engine, "#!lua name=l\nredis.register_function('f', function() return 1 end)");
+    assert_eq!(text(&mut bench, client, &["FCALL", "f", "0"]), "1");
 }
 
 /// SCRIPT LOAD looks at the scripts of EVAL only, and only where one has to give way.

@@ -45,6 +45,23 @@ fn results_become_replies() {
 #[test]
 fn bytes_and_numbers_are_those_of_c() {
     for (script, reply) in [
+        ("return redis.call('ping', -(0/0), 0/0)[2] == tostring(-(0/0))", "1"),
+        ("return redis.call('ping', 0/0)[2] == tostring(0/0)", "1"),
+        ("return (select(2, loadstring('=', 7)))", "\"[string \\\"7\\\"]:1: unexpected symbol near '='\""),
+        (
+            "return loadstring('x', {})",
+            "-ERR user_script:1: bad argument #2 to 'loadstring' (string expected, got table)",
+        ),
+        (
+            "return load('x', true)",
+            "-ERR user_script:1: bad argument #2 to 'load' (string expected, got boolean)",
+        ),
+        (
+            "return load('x', nil)",
+            "-ERR user_script:1: bad argument #1 to 'load' (function expected, got string)",
+        ),
+        ("return select(2, pcall(error, cjson.null)) == cjson.null", "1"),
+        ("return error(cjson.null)", "-ERR userdata: (nil)"),
         ("return string.find('a\\0b', '\\0')", "2"),
         ("return table.concat({string.find('a\\0b', '\\0')}, ' ')", "\"2 2\""),
         ("return table.concat({string.find('a\\0b', '%z')}, ' ')", "\"2 2\""),

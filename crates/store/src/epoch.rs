@@ -11,10 +11,15 @@
 //! **Invariant of the gate.** The same with the `closed` flag: either the closer sees the pin and waits, or the worker
 //! sees the flag and goes back out. Waiting workers block on the gate's mutex, which the closer holds.
 //!
+//! **Who waits in time gives up.** Whoever keeps what he has for long says so ([`Domain::set_kept`]). Workers that wait
+//! for the gate, or for others to leave, then go back as they came; one who was about to close it opens it again.
+//!
 //! **A batch alone.** A worker that is the only one to run commands closes the gate for the length of a batch, unless
 //! somebody is inside or waits to come in: then nobody is held up, and the batch is an ordinary one.
 
-use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, fence, lock, try_lock, yield_now};
+use crate::sync::{
+    AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, Pause, fence, lock, lock_for_step, try_lock,
+};
 use std::collections::VecDeque;
 
 /// The most workers that a keyspace may have: each costs a slot, and closing the gate looks at all.
@@ -33,6 +38,8 @@ struct Slot {
 pub(crate) struct Domain<T> {
     epoch: AtomicU64,
     closed: AtomicBool,
+    /// Somebody keeps what he has for long.
+    kept: AtomicBool,
     gate: Mutex<()>,
     /// Workers that found the gate closed and are not in yet.
     waiting: AtomicU64,
@@ -63,6 +70,7 @@ impl<T> Domain<T> {
         Self {
             epoch: AtomicU64::new(1),
             closed: AtomicBool::new(false),
+            kept: AtomicBool::new(false),
             gate: Mutex::new(()),
             waiting: AtomicU64::new(0),
             joined: AtomicU64::new(0),
@@ -85,19 +93,65 @@ impl<T> Domain<T> {
 
     /// Starts a batch: one store, one fence, one load; waits only while the gate is closed. The slot must be idle.
     pub(crate) fn enter(&self, slot: usize) -> Pin<'_, T> {
+        let pin = self.pin_of(slot);
+        if !self.try_enter(pin) {
+            self.wait_to_enter(pin, false);
+        }
+        Pin { domain: self, slot }
+    }
+    /// The same; nothing if somebody keeps what he has while the gate is closed.
+    #[inline]
+    pub(crate) fn enter_in_time(&self, slot: usize) -> Option<Pin<'_, T>> {
+        let pin = self.pin_of(slot);
+        (self.try_enter(pin) || self.wait_to_enter(pin, true)).then(|| Pin { domain: self, slot })
+    }
+    #[inline]
+    fn pin_of(&self, slot: usize) -> &AtomicU64 {
         let pin = &self.slots[slot].pin;
         debug_assert_eq!(pin.load(Ordering::Relaxed), IDLE, "a worker runs one batch at a time");
-        if self.try_enter(pin) {
-            return Pin { domain: self, slot };
-        }
+        pin
+    }
+    /// Goes in behind whoever has closed the gate. Says whether it is in: always, where it does not give up.
+    #[cold]
+    fn wait_to_enter(&self, pin: &AtomicU64, gives_up: bool) -> bool {
         self.waiting.fetch_add(1, Ordering::AcqRel);
-        loop {
-            drop(lock(&self.gate));
+        let is_in = loop {
+            if gives_up {
+                let Some(gate) = self.gate_in_time() else { break false };
+                drop(gate);
+            } else {
+                drop(lock(&self.gate));
+            }
             if self.try_enter(pin) {
-                self.waiting.fetch_sub(1, Ordering::AcqRel);
-                return Pin { domain: self, slot };
+                break true;
+            }
+        };
+        self.waiting.fetch_sub(1, Ordering::AcqRel);
+        is_in
+    }
+    /// The gate's lock; nothing if somebody keeps what he has while another holds it.
+    fn gate_in_time(&self) -> Option<MutexGuard<'_, ()>> {
+        if let Some(gate) = try_lock(&self.gate) {
+            return Some(gate);
+        }
+        loop {
+            if self.is_kept() {
+                return None;
+            }
+            if let Some(gate) = lock_for_step(&self.gate) {
+                return Some(gate);
             }
         }
+    }
+
+    /// Somebody keeps what he has, a batch, locks or the gate, for longer than others are to wait for him; or all have
+    /// given it back. Whoever waits in time sees it within two [`STEP`](crate::sync::STEP)s.
+    pub(crate) fn set_kept(&self, is_kept: bool) {
+        self.kept.store(is_kept, Ordering::Release);
+    }
+    /// Whether somebody does.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept.load(Ordering::Acquire)
     }
 
     /// Goes in unless the gate is closed.
@@ -136,7 +190,16 @@ impl<T> Domain<T> {
     /// Starts a batch and closes the gate behind it, if nobody else is inside or waits to be: never waits for others to
     /// leave. The slot must be idle.
     pub(crate) fn enter_alone(&self, slot: usize) -> (Pin<'_, T>, Option<Closed<'_, T>>) {
-        let pin = self.enter(slot);
+        self.close_behind(self.enter(slot))
+    }
+    /// The same; nothing if somebody keeps what he has while the gate is closed.
+    #[inline]
+    pub(crate) fn enter_alone_in_time(&self, slot: usize) -> Option<(Pin<'_, T>, Option<Closed<'_, T>>)> {
+        self.enter_in_time(slot).map(|pin| self.close_behind(pin))
+    }
+    #[inline]
+    fn close_behind<'d>(&'d self, pin: Pin<'d, T>) -> (Pin<'d, T>, Option<Closed<'d, T>>) {
+        let slot = pin.slot;
         if self.waiting.load(Ordering::Acquire) != 0 {
             return (pin, None);
         }
@@ -154,15 +217,33 @@ impl<T> Domain<T> {
     /// Closes the gate and waits until every batch has ended: at most as long as the longest batch. The caller must not
     /// be in a batch itself, which `crate::keyspace::Worker` makes sure of by borrowing.
     pub(crate) fn close(&self) -> Closed<'_, T> {
-        let gate = lock(&self.gate);
+        let closed = self.shut(lock(&self.gate));
+        self.wait_for_others(false);
+        closed
+    }
+    /// The same; nothing, and the gate stays open, if somebody keeps what he has while this waits.
+    pub(crate) fn close_in_time(&self) -> Option<Closed<'_, T>> {
+        // Dropping it opens the gate again.
+        let closed = self.shut(self.gate_in_time()?);
+        self.wait_for_others(true).then_some(closed)
+    }
+    fn shut<'d>(&'d self, gate: MutexGuard<'d, ()>) -> Closed<'d, T> {
         self.closed.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+        Closed { domain: self, _gate: gate }
+    }
+    /// Waits until nobody is in a batch. Says whether that is so: always, where it does not give up.
+    fn wait_for_others(&self, gives_up: bool) -> bool {
+        let mut pause = Pause::default();
         for slot in &self.slots {
             while slot.pin.load(Ordering::Acquire) != IDLE {
-                yield_now();
+                if gives_up && self.is_kept() {
+                    return false;
+                }
+                pause.wait();
             }
         }
-        Closed { domain: self, _gate: gate }
+        true
     }
 
     /// Takes something that is no longer published and frees it when no pin can reach it. The queue is as long as what
@@ -280,6 +361,32 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_in_time_gives_up_what_is_kept() {
+        let domain = Domain::<()>::new(3);
+        let [one, two, three] = [(); 3].map(|()| domain.join().unwrap());
+        let pin = domain.enter(one);
+        std::thread::scope(|scope| {
+            let closes = scope.spawn(|| domain.close_in_time().is_some());
+            // Whether or not the other has closed the gate.
+            let enters = scope.spawn(|| drop(domain.enter_in_time(two)));
+            domain.set_kept(true);
+            assert!(!closes.join().unwrap(), "somebody is inside for long");
+            enters.join().unwrap();
+            domain.set_kept(false);
+            let closes = scope.spawn(|| domain.close_in_time().is_some());
+            drop(pin);
+            assert!(closes.join().unwrap());
+        });
+        let closed = domain.close_in_time();
+        assert!(closed.is_some(), "nobody is inside");
+        domain.set_kept(true);
+        assert!(domain.enter_in_time(two).is_none() && domain.enter_alone_in_time(two).is_none());
+        assert!(domain.close_in_time().is_none());
+        drop(closed);
+        assert!(domain.enter_in_time(three).is_some(), "the gate is open, whoever keeps something");
+    }
+
+    #[test]
     fn gate_excludes_batches() {
         let domain = Domain::<()>::new(3);
         let counter = std::sync::atomic::AtomicUsize::new(0);
@@ -389,6 +496,31 @@ mod loom_tests {
                 busy.store(false, Ordering::Relaxed);
             }
             other.join().expect("the other does not panic");
+        });
+    }
+
+    #[test]
+    fn who_gives_up_leaves_the_gate_open() {
+        loom::model(|| {
+            let domain = Arc::new(Domain::<()>::new(1));
+            let slot = domain.join().expect("a slot");
+            let busy = Arc::new(AtomicBool::new(false));
+            let closer = {
+                let (domain, busy) = (domain.clone(), busy.clone());
+                loom::thread::spawn(move || {
+                    if let Some(_closed) = domain.close_in_time() {
+                        assert!(!busy.swap(true, Ordering::Relaxed), "two at once");
+                        busy.store(false, Ordering::Relaxed);
+                    }
+                })
+            };
+            if let Some(_pin) = domain.enter_in_time(slot) {
+                assert!(!busy.swap(true, Ordering::Relaxed), "two at once");
+                domain.set_kept(true);
+                busy.store(false, Ordering::Relaxed);
+            }
+            closer.join().expect("the closer does not panic");
+            assert!(domain.enter_in_time(slot).is_some(), "nobody has closed it");
         });
     }
 

@@ -166,7 +166,9 @@ impl Evictor {
                 continue;
             }
             let Self { pool, rng, .. } = self;
-            batch.lock_shard(shard).sample_for_eviction(policy, samples - seen, now_ms, rng, |candidate| {
+            // What is kept for long is passed.
+            let Some(guard) = batch.lock_shard_in_time(shard) else { continue };
+            guard.sample_for_eviction(policy, samples - seen, now_ms, rng, |candidate| {
                 seen += 1;
                 offer(pool, candidate);
             });
@@ -181,7 +183,7 @@ impl Evictor {
         recorder: &mut Recorder,
     ) -> bool {
         while let Some(Candidate { shard, db, hash, .. }) = self.pool.pop() {
-            let mut guard = batch.lock_shard(shard);
+            let Some(mut guard) = batch.lock_shard_in_time(shard) else { continue };
             let Some(found) = guard.heap().find_hash(guard.env(), db as usize, hash) else { continue };
             if matches!(policy, Policy::Volatile(_)) && !found.expires() {
                 continue;

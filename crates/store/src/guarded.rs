@@ -6,13 +6,18 @@
 //! the data waits outside. A plain flag is left, so that taking the same shard twice is seen as the mistake that it is,
 //! where a lock would hang.
 
-use crate::epoch::Closed;
+use crate::epoch::{Closed, Domain};
+use crate::sync::STEP;
 use parking_lot::RawMutex;
-use parking_lot::lock_api::RawMutex as _;
+use parking_lot::lock_api::{RawMutex as _, RawMutexTimed as _};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// What a lock is waited for before anything is asked: longer than whatever is no script has one.
+const FIRST_STEP: Duration = Duration::from_millis(1);
 
 /// Data behind a lock.
 pub(crate) struct Guarded<T> {
@@ -52,6 +57,25 @@ impl<T> Guarded<T> {
     pub(crate) fn lock(&self) -> Guard<'_, T> {
         self.lock.lock();
         Guard { of: self, locked: true, _data: PhantomData }
+    }
+
+    /// Waits for the lock; not on and on where somebody keeps what he has (see [`Domain::set_kept`]). As quick as
+    /// [`lock`](Self::lock) where nobody has it.
+    #[inline]
+    pub(crate) fn lock_in_time<P>(&self, domain: &Domain<P>) -> Option<Guard<'_, T>> {
+        let is_had = self.lock.try_lock_for(FIRST_STEP) || self.wait(domain);
+        is_had.then(|| Guard { of: self, locked: true, _data: PhantomData })
+    }
+    #[cold]
+    fn wait<P>(&self, domain: &Domain<P>) -> bool {
+        loop {
+            if domain.is_kept() {
+                return false;
+            }
+            if self.lock.try_lock_for(STEP) {
+                return true;
+            }
+        }
     }
 
     /// The lock, if nobody has it now.
@@ -114,6 +138,24 @@ mod tests {
         let guarded = Guarded::new(1);
         let _first = guarded.alone(&closed);
         let _second = guarded.alone(&closed);
+    }
+
+    #[test]
+    fn who_waits_in_time_gives_up_what_is_kept() {
+        let domain = Domain::<()>::new(1);
+        let guarded = Guarded::new(1);
+        let guard = guarded.lock();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| guarded.lock_in_time(&domain).is_some());
+            domain.set_kept(true);
+            assert!(!waits.join().unwrap(), "it is kept");
+            domain.set_kept(false);
+            let waits = scope.spawn(|| guarded.lock_in_time(&domain).map(|guard| *guard));
+            drop(guard);
+            assert_eq!(waits.join().unwrap(), Some(1));
+        });
+        domain.set_kept(true);
+        assert!(guarded.lock_in_time(&domain).is_some(), "nobody has it");
     }
 
     #[test]

@@ -242,6 +242,11 @@ impl Keyspace {
     pub const fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
+    /// Somebody keeps what he has locked, shards or everything, for longer than others are to wait; or nobody does any
+    /// more. Who waits *in time* (what is called so) then gives up; all others wait on, without running.
+    pub fn set_kept(&self, is_kept: bool) {
+        self.directory.domain.set_kept(is_kept);
+    }
     #[inline]
     pub(crate) const fn hub(&self) -> &Hub {
         &self.hub
@@ -371,11 +376,30 @@ impl<'k> Worker<'k> {
     /// Closes the gate: waits until every other worker has ended its batch, and keeps new ones out. For FLUSHALL,
     /// SWAPDB, KEYS and scripts with undeclared keys.
     pub fn world(&mut self) -> World<'_> {
-        let domain = &self.keyspace.directory.domain;
-        let closed = domain.close();
-        let inside = domain.enter_closed(self.slot, &closed);
+        self.world_of(self.keyspace.directory.domain.close())
+    }
+    fn world_of<'w>(&'w self, closed: Closed<'w, Array>) -> World<'w> {
+        let inside = self.keyspace.directory.domain.enter_closed(self.slot, &closed);
         let counters = &self.keyspace.counters[self.slot];
         World { keyspace: self.keyspace, counters, _inside: inside, _closed: closed }
+    }
+    /// [`Worker::enter`]; nothing where that waits and somebody keeps what he has for long: see
+    /// [`Keyspace::set_kept`].
+    #[inline]
+    pub fn enter_in_time(&mut self) -> Option<Batch<'_>> {
+        let pin = self.keyspace.directory.domain.enter_in_time(self.slot)?;
+        Some(Self::batch((self.keyspace, self.slot), &mut self.sights, pin, None))
+    }
+    /// [`Worker::enter_alone`], in the same way.
+    #[inline]
+    pub fn enter_alone_in_time(&mut self) -> Option<Batch<'_>> {
+        let (pin, alone) = self.keyspace.directory.domain.enter_alone_in_time(self.slot)?;
+        Some(Self::batch((self.keyspace, self.slot), &mut self.sights, pin, alone))
+    }
+    /// [`Worker::world`], in the same way.
+    pub fn world_in_time(&mut self) -> Option<World<'_>> {
+        let closed = self.keyspace.directory.domain.close_in_time()?;
+        Some(self.world_of(closed))
     }
     /// The keyspace.
     #[must_use]
@@ -432,6 +456,16 @@ impl<'w> Batch<'w> {
     pub fn lock_shard(&self, shard: u32) -> ShardGuard<'_> {
         ShardGuard::open(self.keyspace, self.counters, shard, self.alone.as_ref())
     }
+    /// [`Batch::lock`]; nothing where somebody keeps the shard for long: see [`Keyspace::set_kept`].
+    #[inline]
+    pub fn lock_in_time(&self, key: &Key<'_>) -> Option<ShardGuard<'_>> {
+        self.lock_shard_in_time(self.keyspace.shard_of(key))
+    }
+    /// [`Batch::lock_shard`], in the same way.
+    #[inline]
+    pub fn lock_shard_in_time(&self, shard: u32) -> Option<ShardGuard<'_>> {
+        ShardGuard::open_in_time(self.keyspace, self.counters, shard, self.alone.as_ref())
+    }
     /// Guards without a list, if the batch has the keyspace to itself: any shard may be touched.
     #[inline]
     #[must_use]
@@ -453,6 +487,18 @@ impl<'w> Batch<'w> {
             return guards;
         }
         Guards::lock(self.keyspace, self.counters, shards)
+    }
+    /// [`Batch::lock_one`], in the same way.
+    #[inline]
+    pub fn lock_one_in_time(&self, shard: u32) -> Option<Guards<'_>> {
+        self.lock_shard_in_time(shard).map(Guards::one)
+    }
+    /// [`Batch::lock_shards`]; nothing, and none is locked, where somebody keeps one of them for long.
+    pub fn lock_shards_in_time(&self, shards: impl IntoIterator<Item = u32>) -> Option<Guards<'_>> {
+        if let Some(guards) = self.guards_alone() {
+            return Some(guards);
+        }
+        Guards::lock_in_time(self.keyspace, self.counters, shards)
     }
     /// The keyspace.
     #[must_use]

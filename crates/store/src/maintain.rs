@@ -171,7 +171,8 @@ impl Batch<'_> {
                 return Outcome::More;
             }
             let at = keyspace.flushed.at.load(Relaxed);
-            let mut guard = self.lock_shard(at & (keyspace.shard_count() - 1));
+            let shard = at & (keyspace.shard_count() - 1);
+            let Some(mut guard) = self.lock_shard_in_time(shard) else { return Outcome::Nothing };
             if guard.heap().drains() > 0 {
                 // Most shards of a small keyspace have no table.
                 steps += usize::from(!guard.heap().drains_nothing());

@@ -121,6 +121,18 @@ impl Shard {
             None => self.data.lock(),
         }
     }
+    /// The same; nothing where somebody keeps the lock for long (see [`Keyspace::set_kept`]).
+    #[inline]
+    pub(crate) fn hold_in_time<'h>(
+        &'h self,
+        keyspace: &Keyspace,
+        alone: Option<&'h Closed<'h, Array>>,
+    ) -> Option<Guard<'h, ShardData>> {
+        match alone {
+            Some(proof) => Some(self.data.alone(proof)),
+            None => self.data.lock_in_time(&keyspace.directory.domain),
+        }
+    }
     /// Takes the lock, if nobody has it now.
     pub(crate) fn try_hold(&self) -> Option<Guard<'_, ShardData>> {
         self.data.try_lock()
@@ -192,16 +204,28 @@ impl<'b> ShardGuard<'b> {
         id: u32,
         alone: Option<&'b Closed<'b, Array>>,
     ) -> Self {
-        let data = keyspace.shard(id).hold(alone);
+        Self::of(keyspace, counters, id, keyspace.shard(id).hold(alone))
+    }
+    /// The same; nothing where somebody keeps the lock for long.
+    #[inline]
+    pub(crate) fn open_in_time(
+        keyspace: &'b Keyspace,
+        counters: &'b Counters,
+        id: u32,
+        alone: Option<&'b Closed<'b, Array>>,
+    ) -> Option<Self> {
+        let data = keyspace.shard(id).hold_in_time(keyspace, alone)?;
+        Some(Self::of(keyspace, counters, id, data))
+    }
+    #[inline]
+    fn of(keyspace: &'b Keyspace, counters: &'b Counters, id: u32, data: Guard<'b, ShardData>) -> Self {
         let used_before = data.heap.used_bytes();
         Self { keyspace, counters, id, data, used_before }
     }
 
     /// Takes a shard's lock, if nobody has it now.
     pub(crate) fn try_open(keyspace: &'b Keyspace, counters: &'b Counters, id: u32) -> Option<Self> {
-        let data = keyspace.shard(id).try_hold()?;
-        let used_before = data.heap.used_bytes();
-        Some(Self { keyspace, counters, id, data, used_before })
+        Some(Self::of(keyspace, counters, id, keyspace.shard(id).try_hold()?))
     }
 
     /// The shard's number.

@@ -10,6 +10,10 @@ pub(crate) use loom::{
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long somebody waits before he asks whether to go on waiting.
+pub(crate) const STEP: Duration = Duration::from_millis(10);
 
 #[cfg(not(any(loom, weft_tsan)))]
 pub(crate) use std::sync::atomic::fence;
@@ -41,10 +45,42 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     mutex.try_lock()
 }
 
-/// Lets another thread run while waiting for a flag that it will clear within one batch.
-pub(crate) fn yield_now() {
+/// Locks a mutex, unless somebody has it for a whole [`STEP`].
+pub(crate) fn lock_for_step<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     #[cfg(loom)]
-    loom::thread::yield_now();
+    return mutex.try_lock().ok().or_else(|| {
+        loom::thread::yield_now();
+        None
+    });
     #[cfg(not(loom))]
-    std::thread::yield_now();
+    mutex.try_lock_for(STEP)
+}
+
+/// A wait for a flag that another thread will clear at the end of its batch: mostly at once, so that this thread lets
+/// others run first; behind that it sleeps, longer the longer it has waited.
+#[derive(Default)]
+pub(crate) struct Pause {
+    rounds: u32,
+    began: Option<Instant>,
+}
+
+impl Pause {
+    /// Rounds in which others only run first.
+    const ROUNDS: u32 = 64;
+    const SLEEP_MAX: Duration = Duration::from_millis(1);
+
+    /// One round.
+    pub(crate) fn wait(&mut self) {
+        #[cfg(loom)]
+        return loom::thread::yield_now();
+        #[cfg(not(loom))]
+        if self.rounds < Self::ROUNDS {
+            self.rounds += 1;
+            std::thread::yield_now();
+        } else {
+            let began = *self.began.get_or_insert_with(Instant::now);
+            let sleep = (began.elapsed() / 8).clamp(Duration::from_micros(20), Self::SLEEP_MAX);
+            std::thread::sleep(sleep);
+        }
+    }
 }

@@ -509,3 +509,37 @@ fn what_scripts_have_left_goes_with_script_flush() {
     while memory(&mut client, "used_memory_lua") > 1 << 20 {}
     assert_eq!(client.ask(&["EVAL", "return 7", "0"]), ":7");
 }
+
+/// Clients of two threads that want the key of a script: who waits on the other thread when the time is over is told
+/// so, and everybody who comes to that thread is answered.
+#[test]
+fn a_script_is_ended_by_clients_of_every_thread() {
+    let server =
+        Server::weft(&["--threads", "2", "--threads-always-active", "yes", "--busy-reply-threshold", "300"]);
+    let mut clients: Vec<Client> = (0..8).map(|_| Client::new(&server)).collect();
+    let mut scripts: Vec<Client> = (0..4).map(|_| Client::new(&server)).collect();
+    assert_eq!(clients[0].ask(&["SET", "key", "before"]), "+OK");
+    let wanted = [&["SET", "key", "after"][..], &["FLUSHALL"], &["EVAL", "return 1", "1", "key"]];
+    for (round, wants) in wanted.iter().cycle().take(4 * wanted.len()).enumerate() {
+        let script = ["while true do end", "redis.call('keys', '*') while true do end"][round % 2];
+        let looping = &mut scripts[round % 4];
+        looping.send(&["EVAL", script, "1", "key"]);
+        // It is told as soon as it has run for a moment, by whoever is on the other thread.
+        while !clients[0].bulks(&["FUNCTION", "STATS"]).is_empty() {}
+        clients.iter_mut().for_each(|client| client.send(wants));
+        for client in &mut clients {
+            let told = client.line();
+            assert!(told.starts_with("-BUSY"), "{wants:?} beside {script}: {told}");
+        }
+        let mut new: Vec<Client> = (0..4).map(|_| Client::new(&server)).collect();
+        for client in &mut new {
+            assert!(client.ask(&["PING"]).starts_with("-BUSY"));
+        }
+        assert_eq!(new[round % 4].ask(&["SCRIPT", "KILL"]), "+OK");
+        assert_eq!(looping.line(), KILLED);
+        for client in &mut clients {
+            client.until_calm();
+            assert_eq!((client.ask(&["GET", "key"]), client.line()), ("$6".into(), "before".into()));
+        }
+    }
+}

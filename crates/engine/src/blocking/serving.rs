@@ -178,7 +178,7 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
             }
             if !is_in_time(&blocked, &mut left) {
                 visit.goes_back();
-                local.serving.push_back(Serving { ready, visit });
+                local.serving.push_back(Serving { ready, visit: Some(visit) });
                 break;
             }
             serve(engine, local, guards, &blocked, now_ms);
@@ -194,9 +194,8 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
 pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, now_ms: u64) {
     let mut left = readers_at_once(local);
     while let Some(ready) = local.ready.pop_front() {
-        let visit = Visit::begin(&mut batch.lock(&engine.keyspace.key(&ready.key)));
-        let left_over = go_on((engine, local), batch, Serving { ready, visit }, (&mut left, now_ms));
-        local.serving.extend(left_over);
+        let left_over = go_on((engine, local), batch, Serving { ready, visit: None }, (&mut left, now_ms));
+        local.serving.extend(left_over.map(Rest::serving));
     }
 }
 
@@ -206,8 +205,14 @@ pub(crate) fn serve_some(engine: &Engine, local: &mut Local, batch: &Batch<'_>, 
     while left > 0
         && let Some(serving) = local.serving.pop_front()
     {
-        if let Some(left_over) = go_on((engine, local), batch, serving, (&mut left, now_ms)) {
-            local.serving.push_front(left_over);
+        match go_on((engine, local), batch, serving, (&mut left, now_ms)) {
+            None => {}
+            Some(Rest::Later(serving)) => local.serving.push_front(serving),
+            // Others need not wait for a script that keeps what this one needs.
+            Some(Rest::Kept(serving)) => {
+                local.serving.push_front(serving);
+                return;
+            }
         }
     }
 }
@@ -223,25 +228,47 @@ fn is_in_time(blocked: &Blocked, left: &mut usize) -> bool {
     is_in_time
 }
 
+/// What is to be done later.
+enum Rest {
+    /// Enough has been done.
+    Later(Serving),
+    /// A script keeps what it needs.
+    Kept(Serving),
+}
+impl Rest {
+    fn serving(self) -> Serving {
+        let (Self::Later(serving) | Self::Kept(serving)) = self;
+        serving
+    }
+}
+
 /// Serves those who wait for a key, of readers so many, and gives back what is to be done later.
 fn go_on(
     (engine, local): (&Engine, &mut Local),
     batch: &Batch<'_>,
-    mut serving: Serving,
+    Serving { ready, mut visit }: Serving,
     (left, now_ms): (&mut usize, u64),
-) -> Option<Serving> {
-    let Serving { ready, visit } = &mut serving;
-    let key = engine.keyspace.key(&ready.key);
+) -> Option<Rest> {
+    let name = ready.key.clone();
+    let key = engine.keyspace.key(&name);
     loop {
-        let waiter = visit.next((engine, local), &mut batch.lock(&key), (ready, &key, now_ms))?;
+        let Some(mut shard) = batch.lock_in_time(&key) else {
+            return Some(Rest::Kept(Serving { ready, visit }));
+        };
+        let way = visit.get_or_insert_with(|| Visit::begin(&mut shard));
+        let waiter = way.next((engine, local), &mut shard, (&ready, &key, now_ms))?;
+        drop(shard);
         let Some(blocked) = engine.waits.get(waiter.token) else { continue };
         if !is_in_time(&blocked, left) {
-            visit.goes_back();
-            return Some(serving);
+            way.goes_back();
+            return Some(Rest::Later(Serving { ready, visit }));
         }
-        let mut keys = Vec::new();
-        each_named(&blocked.args, |name| keys.push(engine.keyspace.key(name)));
-        let mut guards = batch.lock_keys(&keys);
+        let mut shards = Vec::new();
+        each_named(&blocked.args, |name| shards.push(engine.keyspace.shard_of(&engine.keyspace.key(name))));
+        let Some(mut guards) = batch.lock_shards_in_time(shards) else {
+            way.goes_back();
+            return Some(Rest::Kept(Serving { ready, visit }));
+        };
         // Another may have written since.
         let mut op = Op::untouched(blocked.db, now_ms, &mut local.effects.recorder);
         if Stand::of(guards.shard(&key).peek(&mut op, &key).as_ref()).is_for(blocked.kind) {

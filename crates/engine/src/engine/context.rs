@@ -315,13 +315,23 @@ impl<'b> Context<'_, 'b> {
     }
 
     /// SCAN from a cursor on: about `count` keys of the session's database. Scope::Walk or Scope::World.
-    pub fn scan(&mut self, cursor: Cursor, count: u64, visit: impl FnMut(&[u8], ValueRef<'_>)) -> Cursor {
+    ///
+    /// # Errors
+    /// When a script keeps a shard that the walk comes to: it may be begun again with everything.
+    pub fn scan(
+        &mut self,
+        cursor: Cursor,
+        count: u64,
+        visit: impl FnMut(&[u8], ValueRef<'_>),
+    ) -> Result<Cursor, Error> {
         let sees_expired = self.sees_expired();
         let op = Op::untouched(self.db, self.now_ms, &mut self.local.effects.recorder);
         let mut op = Op { sees_expired, ..op };
         match &mut self.hold {
-            Hold::Batch(batch) => batch.scan(&mut op, cursor, count, visit),
-            Hold::World(_, guards) => guards.scan(&mut op, cursor, count, visit),
+            Hold::Batch(batch) => {
+                batch.scan(&mut op, cursor, count, visit).ok_or_else(|| ErrorCode::NeedsWorld.into())
+            }
+            Hold::World(_, guards) => Ok(guards.scan(&mut op, cursor, count, visit)),
             Hold::Guards(_) | Hold::Key(_) | Hold::Nothing => {
                 unreachable!("a walk does not run under the locks of some keys")
             }

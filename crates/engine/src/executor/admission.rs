@@ -22,7 +22,10 @@ use crate::handler::{Handler, Scope};
 use crate::reply::ReplySink;
 use crate::requests::What;
 use crate::respb;
-use crate::script::{self, space::Space};
+use crate::script::{
+    self,
+    space::{Loading, Space},
+};
 use crate::session::{Session, client_flag};
 use crate::special;
 use crate::stats::bump;
@@ -75,6 +78,10 @@ impl Core<'_> {
             && needs_memory(self.engine, handler, spec, session)
         {
             match &mut session.transaction {
+                // A script has begun to take its time, and keeps what would make room.
+                _ if self.engine.is_busy() && spec.flags & flag::ALLOW_BUSY == 0 => {
+                    return Err(self.engine.scripts.busy_error());
+                }
                 Some(transaction) if matches!(handler.scope, Scope::Exec) => transaction.no_room = true,
                 _ => return Err(ErrorCode::OutOfMemory.into()),
             }
@@ -165,7 +172,9 @@ impl Core<'_> {
             () if policy & policy::RUNS_FUNCTION != 0 => {
                 let insecure = engine.settings.lua_insecure.load(Relaxed);
                 let mut space = Space::taken(&mut self.local.scripts, &engine.scripts, insecure).ok()?;
-                space.look(&engine.scripts, &engine.keyspace, &engine.facts);
+                let looked =
+                    space.look(&engine.scripts, &engine.keyspace, &mut Loading::again(&engine.facts, None));
+                debug_assert!(looked.is_ok(), "nobody can end it");
                 let flags = space.function(args.bytes(1)).map(|function| function.flags);
                 self.local.scripts = Some(space);
                 flags?

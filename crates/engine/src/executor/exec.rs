@@ -33,6 +33,14 @@ impl Core<'_> {
             admission::end_transaction(tier, session);
             return Err(admission::abort(self.engine.scripts.busy_error()));
         }
+        // Before anything of it has happened: what is locked for long is not waited for.
+        let locked = match (tier, &session.transaction) {
+            (Tier::Batch(batch), Some(transaction)) if !self.engine.forwards() => {
+                let guards = batch.lock_shards_in_time(self.shards(transaction));
+                Some(guards.ok_or_else(|| Error::from(ErrorCode::NeedsWorld))?)
+            }
+            _ => None,
+        };
         let Some(mut transaction) = session.transaction.take() else { return Ok(()) };
         session.tell_queued(None);
         session.info.watched.store(0, Relaxed);
@@ -40,8 +48,8 @@ impl Core<'_> {
             return self.exec_elsewhere(&mut transaction, session, sink);
         }
         match tier {
-            Tier::Batch(batch) => {
-                let mut guards = batch.lock_shards(self.shards(&transaction));
+            Tier::Batch(_) => {
+                let Some(mut guards) = locked else { return Ok(()) };
                 let outcome = self.exec_locked(&mut transaction, Hold::Guards(&mut guards), session, sink);
                 self.local.effects.end_group();
                 outcome?;

@@ -142,9 +142,10 @@ impl Core<'_> {
             if terms.restricted && !lent.session.user.allows_key_plainly(key.bytes()) {
                 break;
             }
+            let Some(guard) = reads.lock_in_time(&key) else { break };
             let from = lent.output.end();
             let mut sink = ReplySink::new(lent.output, lent.session.wire);
-            let large = self.get_by_search((reads.lock(&key), db), request, &key, &mut sink);
+            let large = self.get_by_search((guard, db), request, &key, &mut sink);
             ran += 1;
             if let Some(bytes) = large {
                 self.tell_large(requests, request, lent, bytes);
@@ -323,7 +324,8 @@ impl Core<'_> {
             let bytes = sink.len() - before;
             (bytes >= self.measures.reply_bytes).then_some(bytes)
         } else {
-            self.get_by_search((batch.lock(&key), db), request, &key, &mut sink)
+            let Some(guard) = batch.lock_in_time(&key) else { return false };
+            self.get_by_search((guard, db), request, &key, &mut sink)
         };
         if let Some(bytes) = large {
             self.tell_large(requests, request, lent, bytes);
@@ -350,7 +352,7 @@ impl Core<'_> {
         is_set
     }
 
-    /// Sets a key, unless somebody waits for one of its shard.
+    /// Sets a key, unless somebody waits for one of its shard, or keeps that.
     #[inline]
     fn put(
         &mut self,
@@ -367,7 +369,7 @@ impl Core<'_> {
         {
             return true;
         }
-        let mut guard = batch.lock(key);
+        let Some(mut guard) = batch.lock_in_time(key) else { return false };
         if !guard.waiters().is_empty() {
             return false;
         }
@@ -389,12 +391,12 @@ impl Core<'_> {
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
         let before = sink.len();
         let bytes = lent.bytes;
+        let Some(mut reads) = batch.reads_of(self.now_ms, requests.hashes(request)) else { return false };
         sink.array_of_bulks(1 + requests.more_hashes(request).len(), |row| {
             let key_of = |(index, hash): (usize, u64)| {
                 let key = self.engine.keyspace.key_with_hash(requests.framed(request, index, bytes), hash);
                 (request.keys_before as usize + index, key)
             };
-            let mut reads = batch.reads_of(self.now_ms, requests.hashes(request));
             for (at, key) in requests.hashes(request).enumerate().map(key_of) {
                 if request.client.db == db
                     && let Some(text) = reads.seen(at, &key)

@@ -12,7 +12,8 @@ use crate::runner::may_fire_at;
 use crate::session::Session;
 use crate::{keys, special, traits};
 
-/// Locks the shards of a command's keys; nothing if an operation needs all.
+/// Locks the shards of a command's keys; nothing if an operation needs all, or somebody keeps one of them for long: who
+/// then asks for everything hears that it cannot be had either.
 #[inline]
 pub(super) fn guards<'b>(
     engine: &Engine,
@@ -33,11 +34,11 @@ pub(super) fn guards<'b>(
     match handler.scope {
         Scope::Operation(needs) => with(batch, needs(engine, args), |_| {}),
         Scope::Brief(needs) => with(batch, needs(engine, local, args, batch.is_alone()), |_| {}),
-        _ => Some(key_guards(&engine.keyspace, batch, args)),
+        _ => key_guards(&engine.keyspace, batch, args),
     }
 }
 
-/// Locks what is needed, and more; nothing if that is all.
+/// Locks what is needed, and more; nothing if that is all, or is kept.
 #[inline]
 fn with<'b>(batch: &'b Batch<'_>, needs: Needs, more: impl FnOnce(&mut Vec<u32>)) -> Option<Guards<'b>> {
     let Needs::Shards(mut shards) = needs else { return None };
@@ -45,16 +46,16 @@ fn with<'b>(batch: &'b Batch<'_>, needs: Needs, more: impl FnOnce(&mut Vec<u32>)
         return Some(guards);
     }
     more(&mut shards);
-    Some(batch.lock_shards(shards))
+    batch.lock_shards_in_time(shards)
 }
 
 #[inline]
-fn key_guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<'_>) -> Guards<'b> {
+fn key_guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<'_>) -> Option<Guards<'b>> {
     if traits::of(command_id(args)) & traits::ONE_KEY != 0 {
-        return batch.lock_one(keyspace.shard_of(&args.key(keyspace, 1)));
+        return batch.lock_one_in_time(keyspace.shard_of(&args.key(keyspace, 1)));
     }
     if let Some(guards) = batch.guards_alone() {
-        return guards;
+        return Some(guards);
     }
     let mut first = None;
     let mut more = Vec::new();
@@ -66,7 +67,7 @@ fn key_guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<'_>) ->
             Some(_) => more.push(shard),
         }
     });
-    batch.lock_shards(first.into_iter().chain(more))
+    batch.lock_shards_in_time(first.into_iter().chain(more))
 }
 
 /// Whether a command needs the whole keyspace.

@@ -172,7 +172,14 @@ impl<'e> Executor<'e> {
             }
             {
                 let alone = self.core.engine.stats.one_thread() && list.len() - at >= ALONE_MIN;
-                let mut batch = if alone { self.worker.enter_alone() } else { self.worker.enter() };
+                let entered =
+                    if alone { self.worker.enter_alone_in_time() } else { self.worker.enter_in_time() };
+                let Some(mut batch) = entered else {
+                    // A script has everything, and takes its time.
+                    self.core.request(Tier::Busy, requests, at, host);
+                    at += 1;
+                    continue;
+                };
                 if at == 0 && requests.has_many_keys() {
                     prefetch(&mut batch, requests);
                 }
@@ -198,8 +205,10 @@ impl<'e> Executor<'e> {
                 if needs == Ran::NeedsStack {
                     at += self.requests_on_stack(requests, at, host);
                 } else {
-                    let world = self.worker.world();
-                    self.core.request(Tier::World(&world), requests, at, host);
+                    // What it needs, or all, may be kept by a script that takes its time.
+                    let world = self.worker.world_in_time();
+                    let tier = world.as_ref().map_or(Tier::Busy, Tier::World);
+                    self.core.request(tier, requests, at, host);
                     at += 1;
                 }
             }
@@ -216,11 +225,10 @@ impl<'e> Executor<'e> {
         session.info.set_flag(client_flag::BLOCKED, false);
         let from = output.end();
         self.core.leaves = self.has_stack();
-        let ran = if self.core.engine.is_busy() {
-            self.core.dispatch(Tier::Busy, postponed.what, &args, session, output)
-        } else {
-            let batch = self.worker.enter();
-            self.core.dispatch(Tier::Batch(&batch), postponed.what, &args, session, output)
+        let ran = {
+            let entered = if self.core.engine.is_busy() { None } else { self.worker.enter_in_time() };
+            let tier = entered.as_ref().map_or(Tier::Busy, Tier::Batch);
+            self.core.dispatch(tier, postponed.what, &args, session, output)
         };
         let had_turn = ran == Ran::NeedsStack;
         let ran = match ran {
@@ -229,8 +237,9 @@ impl<'e> Executor<'e> {
                 Ran::Done
             }
             Ran::NeedsWorld => {
-                let world = self.worker.world();
-                self.core.dispatch(Tier::World(&world), postponed.what, &args, session, output)
+                let world = self.worker.world_in_time();
+                let tier = world.as_ref().map_or(Tier::Busy, Tier::World);
+                self.core.dispatch(tier, postponed.what, &args, session, output)
             }
             ran => ran,
         };
@@ -249,15 +258,20 @@ impl<'e> Executor<'e> {
         let Some(mut session) = self.end_later(session) else { return };
         self.core.local.forwards.release(&mut session);
         if session.holds_keys() {
-            let batch = self.worker.enter();
+            let batch = self.worker.enter_in_time();
             let mut output = Output::default();
-            let core = &mut self.core;
-            blocking::end_own((core.engine, &mut core.local), &batch, &mut session, &mut output, End::Gone);
-            self.core.release(&batch, &mut session);
+            let own = (self.core.engine, &mut self.core.local);
+            blocking::end_own(own, batch.as_ref(), &mut session, &mut output, End::Gone);
+            self.core.release(batch.as_ref(), &mut session);
         } else {
             self.core.release_names(&mut session);
         }
-        self.core.engine.clients.leave(session.id());
+        let id = session.id();
+        // Watches of shards that a script keeps are given back behind it.
+        if session.holds_keys() {
+            return self.keep_ended(session);
+        }
+        self.core.engine.clients.leave(id);
     }
     /// Lets go of the scripts of before the last SCRIPT FLUSH, which otherwise stay until this worker runs another one.
     pub fn forget_old_scripts(&mut self) {
@@ -268,8 +282,8 @@ impl<'e> Executor<'e> {
     }
     /// What requests have left on a session is gone, but not its user: over HTTP they leave nothing to each other.
     pub fn renew(&mut self, session: &mut Session) {
-        let batch = self.worker.enter();
-        self.core.release(&batch, session);
+        let batch = self.worker.enter_in_time();
+        self.core.release(batch.as_ref(), session);
         session.tell_queued(None);
         self.core.engine.renew(session);
         *session.info.labels.lock() = None;
@@ -491,11 +505,7 @@ impl Core<'_> {
         let outcome = self.run_locked(tier, handler, args, session, sink);
         let failed = outcome.is_err();
         if let Err(error) = &outcome {
-            if error.code == ErrorCode::NeedsWorld
-                && matches!(tier, Tier::Batch(_))
-                && (matches!(handler.scope, Scope::Operation(_) | Scope::Brief(_))
-                    || self.engine.special.has(special::TRIGGERS))
-            {
+            if error.code == ErrorCode::NeedsWorld && matches!(tier, Tier::Batch(_)) {
                 sink.rollback(mark);
                 self.local.counted.end(self.stats, true);
                 return Ran::NeedsWorld;
@@ -508,8 +518,8 @@ impl Core<'_> {
         let errors =
             if matches!(handler.scope, Scope::Exec) && !failed { begun.errors() } else { sink.errors() };
         self.end_command((id, args), session, &begun, (errors, sink.len()));
-        if matches!(handler.scope, Scope::Brief(_) | Scope::Exec) {
-            // What a program or a transaction fires is of its time.
+        if matches!(handler.scope, Scope::Brief(_) | Scope::Operation(_) | Scope::Exec) {
+            // What a program, a script or a transaction fires is of its time.
             self.local.fired_ns = 0;
             self.take_of_turn(self.charged_ns.saturating_sub(charged_ns));
         }
@@ -643,10 +653,15 @@ impl Core<'_> {
         }
     }
 
-    fn release(&mut self, batch: &Batch<'_>, session: &mut Session) {
+    /// Gives back all that a session holds. Watches that cannot be given back now, as a script keeps their shards,
+    /// stay with it and count no more.
+    fn release(&mut self, batch: Option<&Batch<'_>>, session: &mut Session) {
         self.local.forwards.release(session);
         if let Some(mut transaction) = session.transaction.take() {
-            transaction.unwatch(batch);
+            if let Some(batch) = batch {
+                transaction.unwatch(batch);
+            }
+            session.transaction = transaction.ended();
             session.tell_queued(None);
         }
         session.info.watched.store(0, Relaxed);

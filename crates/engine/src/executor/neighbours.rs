@@ -215,7 +215,7 @@ impl<'e> Core<'e> {
             Some(hash) => keyspace.shard_of_hash(hash),
             None => keyspace.shard_of(&args.key(keyspace, 1)),
         };
-        let mut guard = batch.lock_shard(shard);
+        let Some(mut guard) = batch.lock_shard_in_time(shard) else { return 0 };
         if plan.writes && !guard.waiters().is_empty() {
             return 0;
         }

@@ -10,8 +10,10 @@
 //!
 //! Going there costs as much as a short script, so neighbouring operations of a client go together. If one of them is
 //! left, those before it are answered, and those behind it stay outside and wait with everything else of their client.
+//! The same is so where the turn of the worker's programs and scripts is over (`super::turns`).
 
 use parking_lot::Mutex;
+use std::ops::Range;
 use std::sync::Arc;
 use weft_lua::fiber::Fiber;
 
@@ -101,6 +103,7 @@ impl super::Executor<'_> {
         let (info, wire, db) = (Arc::clone(&session.info), session.wire, session.db);
         std::mem::swap(session, &mut job.session);
         job.space = self.core.local.scripts.take();
+        job.turn_ns = self.core.turn_ns;
         let done = Arc::clone(&job.done);
         {
             let mut done = done.lock();
@@ -119,7 +122,7 @@ impl super::Executor<'_> {
         session.hold_back();
         session.away = true;
         self.stack.left = Some((address.connection, address.channel));
-        engine.scripts.begin_busy(&engine.special);
+        engine.scripts.set_busy(true, &engine.special, &engine.keyspace);
         (ran + 1, last)
     }
     /// Takes the replies of what has run so far. Says how many there are, and where the last one begins.
@@ -146,7 +149,7 @@ impl super::Executor<'_> {
     ) -> (usize, OutputPlace) {
         std::mem::swap(session, &mut job.session);
         session.held += std::mem::take(&mut job.session.held);
-        self.core.local.scripts = job.space.take();
+        self.take_rest(job);
         if session.reply_mode != ReplyMode::On {
             job.done.lock().output.clear();
         }
@@ -156,13 +159,22 @@ impl super::Executor<'_> {
         taken
     }
 
+    /// What they have left to the worker.
+    fn take_rest(&mut self, job: &mut Job) {
+        self.core.local.scripts = job.space.take();
+        self.core.local.serving.append(&mut job.serving);
+        // It may have been left, and end in another turn than it has begun in.
+        self.core.turn_ns = self.core.turn_ns.max(job.turn_ns);
+    }
+
     /// Goes on with the operation that was left, for a moment. When it has run, says whose it was: its reply is there,
     /// and what stood behind it may go on.
     pub fn go_on(&mut self, host: &mut impl Host) -> Option<(u32, u16)> {
         let (connection, channel) = self.stack.left?;
         let Some(Outcome::Done(mut job)) = self.resume(Input::GoOn) else { return None };
         self.stack.left = None;
-        self.core.engine.scripts.end_busy(&self.core.engine.special);
+        let engine = self.core.engine;
+        engine.scripts.set_busy(false, &engine.special, &engine.keyspace);
         self.disconnect_ended();
         match host.lend(connection, channel) {
             Some(lent) if lent.session.id() == job.session.id() => {
@@ -171,9 +183,14 @@ impl super::Executor<'_> {
             }
             // The client has gone.
             _ => {
-                self.core.local.scripts = job.space.take();
-                let batch = self.worker.enter();
-                self.core.release(&batch, &mut job.session);
+                self.take_rest(&mut job);
+                let batch = self.worker.enter_in_time();
+                self.core.release(batch.as_ref(), &mut job.session);
+                drop(batch);
+                let Job { session, .. } = *job;
+                if session.holds_keys() {
+                    self.keep_ended(session);
+                }
             }
         }
         self.core.wake_for_held();
@@ -187,8 +204,12 @@ impl super::Executor<'_> {
         if !self.core.engine.is_busy() || !session.holds_keys() {
             return Some(session);
         }
-        self.stack.ended.push(session);
+        self.keep_ended(session);
         None
+    }
+    /// Keeps a session that has ended until what it holds can be given back.
+    pub(super) fn keep_ended(&mut self, session: Session) {
+        self.stack.ended.push(session);
     }
     /// Gives back what sessions held that have ended meanwhile.
     pub(super) fn disconnect_ended(&mut self) {
@@ -257,10 +278,12 @@ impl Core<'_> {
         handler.is_some_and(|handler| matches!(handler.scope, Scope::Operation(_)))
             && check_arity(id.spec(), args.len()).is_ok()
     }
-    /// Runs the requests of a job from one of them on. Says at which it has stopped, since it needs everything.
-    fn run_asked(&mut self, tier: Tier<'_>, job: &mut Job, from: usize) -> usize {
+    /// Runs these requests of a job. Says at which it has stopped, since that needs everything, or where it has come
+    /// to.
+    fn run_asked(&mut self, tier: Tier<'_>, job: &mut Job, range: Range<usize>) -> usize {
         let Job { asked, count, session, output, done, .. } = job;
-        for (at, (what, args)) in asked.iter().enumerate().take(*count).skip(from) {
+        let end = range.end;
+        for (at, (what, args)) in asked.iter().enumerate().take(end).skip(range.start) {
             let ran = self.run_one(tier, *what, &args.args(what.spec()), session, output);
             if ran == Ran::NeedsWorld && matches!(tier, Tier::Batch(_)) {
                 return at;
@@ -273,14 +296,16 @@ impl Core<'_> {
             done.ran += 1;
             done.told_epoch = self.local.effects.recorder.told_epoch();
             done.charged_ns += std::mem::take(&mut self.charged_ns);
-            if done.is_over() {
-                break;
+            if done.is_over() || self.is_turn_over() {
+                self.begins = None;
+                return *count;
             }
         }
         self.begins = None;
-        *count
+        end
     }
-    /// Runs an admitted request, whose reply begins the output.
+    /// Runs an admitted request, whose reply begins the output. One that cannot have what it needs, as a script keeps
+    /// it, is asked for again, and is told so.
     fn run_one(
         &mut self,
         tier: Tier<'_>,
@@ -292,6 +317,9 @@ impl Core<'_> {
         let mut sink = ReplySink::new(output, session.wire);
         let What::Command(id) = what else { return Ran::Done };
         let Some(handler) = self.engine.handler(id) else { return Ran::Done };
+        if matches!(tier, Tier::Busy) {
+            return self.dispatch_to(tier, what, args, session, &mut sink);
+        }
         let mark = sink.mark();
         self.run_admitted(tier, (id, handler), args, session, (&mut sink, mark))
     }
@@ -329,28 +357,27 @@ fn fiber(engine: &Engine, worker: u16, seed: u64) -> Option<Fiber<'_, Input, Out
         while let Input::Job(mut job) = input {
             core.begin();
             core.local.scripts = job.space.take();
+            core.turn_ns = job.turn_ns;
             let mut at = 0;
             while at < job.count {
                 // Where nobody else is met it has everything at once, and nothing of it need ever be taken back.
-                if core.engine.stats.one_thread() {
-                    let world = place.world();
-                    core.run_asked(Tier::World(&world), &mut job, at);
-                    break;
-                }
-                {
-                    let batch = place.enter();
-                    at = core.run_asked(Tier::Batch(&batch), &mut job, at);
+                let is_alone = core.engine.stats.one_thread();
+                if !is_alone && let Some(batch) = place.enter_in_time() {
+                    let all = at..job.count;
+                    at = core.run_asked(Tier::Batch(&batch), &mut job, all);
                 }
                 if at < job.count {
-                    let world = place.world();
-                    let count = std::mem::replace(&mut job.count, at + 1);
-                    core.run_asked(Tier::World(&world), &mut job, at);
-                    (job.count, at) = (count, at + 1);
-                    if job.done.lock().is_over() {
-                        break;
-                    }
+                    // Another worker's script may keep it.
+                    let world = place.world_in_time();
+                    let (tier, end) = match &world {
+                        Some(world) if is_alone => (Tier::World(world), job.count),
+                        world => (world.as_ref().map_or(Tier::Busy, Tier::World), at + 1),
+                    };
+                    at = core.run_asked(tier, &mut job, at..end);
                 }
             }
+            job.serving.append(&mut core.local.serving);
+            job.turn_ns = core.turn_ns;
             job.output.renew();
             job.space = core.local.scripts.take();
             let Ok(next) = door.give(Outcome::Done(job)) else { return };

@@ -1,6 +1,6 @@
-//! Owns: the turns of programs that take long, and of writes that fire such: so that whoever has come meanwhile waits
-//! for one of them and not for all. Does not own: those that wait (whoever drives the executor holds them, and gives
-//! them their turn).
+//! Owns: the turns of programs and scripts that take long, and of writes that fire such: so that whoever has come
+//! meanwhile waits for one of them and not for all. Does not own: those that wait (whoever drives the executor holds
+//! them, and gives them their turn).
 
 use std::time::Instant;
 
@@ -43,8 +43,8 @@ impl Core<'_> {
     pub(super) fn is_turn_over(&self) -> bool {
         self.turn_ns.is_some_and(|taken_ns| taken_ns >= TURN_NS)
     }
-    /// Whether a request is a program that may take long, a write that may fire triggers, or a transaction with such,
-    /// and the present turn is over. What is quick runs among its neighbours, and is not asked about.
+    /// Whether a request is a program or script that may take long, a write that may fire triggers, or a transaction
+    /// with such, and the present turn is over. What is quick runs among its neighbours, and is not asked about.
     #[inline]
     pub(super) fn waits_for_turn(&mut self, request: (What, &Args<'_>), session: &Session) -> bool {
         self.is_turn_over() && self.may_take_long_turn(request, session)
@@ -63,7 +63,7 @@ impl Core<'_> {
             _ => self.is_for_turn(id, args),
         }
     }
-    /// Whether a command is a program, or may fire one.
+    /// Whether a command is a program or a script, or may fire one.
     fn is_for_turn(&mut self, id: CommandId, args: &Args<'_>) -> bool {
         if self.engine.handler(id).is_some_and(is_program) {
             return true;
@@ -98,7 +98,7 @@ impl Core<'_> {
     }
 }
 
-/// Whether a command is PROGRAM's or TRIGGER's that may take long.
+/// Whether a command is PROGRAM's or TRIGGER's that may take long, or runs a script.
 fn is_program(handler: Handler) -> bool {
-    matches!(handler.scope, Scope::Brief(_))
+    matches!(handler.scope, Scope::Brief(_) | Scope::Operation(_))
 }

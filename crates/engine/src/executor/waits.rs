@@ -10,13 +10,14 @@ impl Executor<'_> {
     /// Ends the session's blocked request and writes its answer. `false`: somebody has served it meanwhile, and the
     /// reply is on its way.
     pub fn end_wait(&mut self, session: &mut Session, output: &mut Output, end: End) -> bool {
-        // Its key may be locked for as long as a script runs.
         if self.core.engine.is_busy() {
             return false;
         }
         let from = output.end();
-        let batch = self.worker.enter();
-        let ended = blocking::end_own((self.core.engine, &mut self.core.local), &batch, session, output, end);
+        // A script that keeps its key may just have begun to take long: then its place there is given back later.
+        let batch = self.worker.enter_in_time();
+        let own = (self.core.engine, &mut self.core.local);
+        let ended = blocking::end_own(own, batch.as_ref(), session, output, end);
         if ended && !session.takes_reply() {
             output.take_back(from);
         }
@@ -30,15 +31,16 @@ impl Executor<'_> {
             output.append(reply);
             self.core.engine.hold_brought(output, from, true);
         }
-        let batch = self.worker.enter();
-        blocking::served(self.core.engine, &mut self.core.local, &batch, session);
+        let batch = self.worker.enter_in_time();
+        blocking::served(self.core.engine, &mut self.core.local, batch.as_ref(), session);
         session.look();
     }
 
     /// Gives back so many of the places in queues that waits with many keys have left.
     pub fn leave_places(&mut self, count: usize) {
-        if self.has_places_to_leave() {
-            let batch = self.worker.enter();
+        if self.has_places_to_leave()
+            && let Some(batch) = self.worker.enter_in_time()
+        {
             blocking::leave_some(self.core.engine, &mut self.core.local, &batch, count);
         }
     }
@@ -59,8 +61,8 @@ impl Executor<'_> {
         }
         let core = &mut self.core;
         let (engine, now_ms) = (core.engine, core.engine.clock.now_ms());
+        let Some(batch) = self.worker.enter_in_time() else { return };
         core.local.effects.begin(engine);
-        let batch = self.worker.enter();
         blocking::serve_some(engine, &mut core.local, &batch, now_ms);
         drop(batch);
         engine.after_background(&mut core.local.effects);

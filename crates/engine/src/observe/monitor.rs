@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::args::Args;
 use crate::command_log::{REDACTED, is_secret};
-use crate::mailbox::{Mailboxes, Message, Recipient};
+use crate::mailbox::{Mailboxes, Recipient};
 use crate::push::Push;
 use crate::session::{Session, client_flag};
 use crate::special::{self, Special};
@@ -38,7 +38,7 @@ impl Monitors {
     #[cold]
     pub(crate) fn show(&self, mailboxes: &Mailboxes, line: &Arc<Push>) {
         for &who in &*self.0.read() {
-            mailboxes.post(Message::Push(who, Arc::clone(line)));
+            mailboxes.push(who, line);
         }
     }
 }

@@ -8,6 +8,7 @@
 //! EVAL's sources come and go with each caller that writes its arguments into them: of those [`CACHED_MAX`] are kept,
 //! those that have run last. What SCRIPT LOAD has brought stays.
 
+pub(crate) mod shelf;
 pub mod space;
 
 use parking_lot::Mutex;
@@ -17,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 pub use weft_lua::sha1_hex;
 use weft_lua::{Budget, shebang};
+use weft_store::Keyspace;
 
 use crate::error::{Error, ErrorCode};
 use crate::reply::Captured;
@@ -159,6 +161,8 @@ pub struct Scripts {
     pub reruns: AtomicU64,
     /// Scripts of EVAL that gave way to others.
     pub evicted: AtomicU64,
+    /// What is known of the functions of stored libraries.
+    pub(crate) shelf: shelf::Shelf,
     /// Functions and libraries, as a worker has counted them last.
     pub function_counts: [AtomicU64; 2],
     /// Workers on which something takes its time.
@@ -183,6 +187,7 @@ impl Scripts {
             undeclared: AtomicU64::new(0),
             reruns: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
+            shelf: shelf::Shelf::default(),
             function_counts: Default::default(),
             busy: Mutex::new(0),
             places: (0..workers.max(1)).map(|_| Place::default()).collect(),
@@ -349,17 +354,13 @@ const UNKILLABLE: &str = "Sorry the script already executed write commands again
                           script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
 
 impl Scripts {
-    /// Something takes its time on a worker: everybody is told so.
-    pub(crate) fn begin_busy(&self, special: &Special) {
+    /// Something takes its time on a worker, or that is over: everybody is told so, and who waits for what it has
+    /// locked.
+    pub(crate) fn set_busy(&self, is_busy: bool, special: &Special, keyspace: &Keyspace) {
         let mut busy = self.busy.lock();
-        *busy += 1;
-        special.set(special::BUSY, true);
-    }
-    /// It is over.
-    pub(crate) fn end_busy(&self, special: &Special) {
-        let mut busy = self.busy.lock();
-        *busy = busy.saturating_sub(1);
+        *busy = if is_busy { *busy + 1 } else { busy.saturating_sub(1) };
         special.set(special::BUSY, *busy > 0);
+        keyspace.set_kept(*busy > 0);
     }
     /// What everybody is told meanwhile.
     pub(crate) fn busy_error(&self) -> Error {

@@ -13,6 +13,7 @@ use weft_store::catalogue::Named;
 use weft_store::hash::KeyHasher;
 use weft_store::{Keyspace, Section};
 
+use super::shelf::Known;
 use super::{Script, Scripts, Sha};
 use crate::error::Error;
 use crate::observe::facts::Facts;
@@ -57,11 +58,11 @@ pub struct Function {
     /// Whose it is.
     pub library: Box<[u8]>,
     /// What it is for.
-    pub description: Option<Vec<u8>>,
+    pub description: Option<Arc<[u8]>>,
     /// Bits of [`shebang::flag`].
     pub flags: u32,
-    /// Itself.
-    pub chunk: Chunk,
+    /// Itself, once its library has been loaded here.
+    chunk: Option<Chunk>,
 }
 
 /// A library.
@@ -161,26 +162,44 @@ impl Space {
         self.scripts.get(sha).filter(|compiled| !compiled.script.is_gone())
     }
 
-    /// Loads the libraries of the catalogue that have changed.
-    pub(crate) fn look(&mut self, scripts: &Scripts, keyspace: &Keyspace, facts: &Facts) {
+    /// Looks at the libraries of the catalogue that have changed. Those that no worker has loaded yet are loaded; of
+    /// the others it is known what they have, and they are loaded when a function of theirs is called. Where that was
+    /// ended in the middle it goes on from there the next time.
+    pub(crate) fn look(
+        &mut self,
+        scripts: &Scripts,
+        keyspace: &Keyspace,
+        loading: &mut Loading<'_>,
+    ) -> Result<(), Killed> {
+        if self.is_current(keyspace) {
+            return Ok(());
+        }
         let catalogue = keyspace.catalogue();
         let version = catalogue.version(Section::Functions);
-        if self.version == Some(version) {
-            return;
-        }
+        self.version = None;
         scripts.forget_straying();
         // What stays keeps what it has in variables of its own, and the next library costs no more than the first.
-        let Changes { gone, new } = catalogue.with(Section::Functions, |entries| self.changes(entries));
+        let Changes { gone, new } = catalogue.with(Section::Functions, |entries| {
+            scripts.shelf.keep(entries);
+            self.changes(entries)
+        });
         gone.iter().for_each(|name| self.unload(name));
         for (name, code) in new {
             self.unload(&name);
-            self.take(facts, name, code);
+            match scripts.shelf.functions(&name, &code) {
+                Some(known) => {
+                    let functions = known.iter().map(|known| (known.clone(), None)).collect();
+                    self.have(name, code, functions, None);
+                }
+                None => self.take(scripts, loading, name, code)?,
+            }
         }
         self.version = Some(version);
         let counts = [self.functions.len(), self.libraries.len()];
         for (to, count) in scripts.function_counts.iter().zip(counts) {
             to.store(count as u64, Relaxed);
         }
+        Ok(())
     }
     /// What differs between the libraries here and those of the catalogue. Both are in the order of their names.
     fn changes(&self, entries: &BTreeMap<Box<[u8]>, Arc<[u8]>>) -> Changes {
@@ -200,38 +219,60 @@ impl Space {
     }
     /// Has a library of the catalogue. What does not load any more, by other limits than those it was stored by, has no
     /// functions, and says why.
-    fn take(&mut self, facts: &Facts, name_of: Box<[u8]>, code: Arc<[u8]>) {
-        let (functions, failed) = match self.load(&code, &mut Loading::again(facts)) {
-            Ok(functions) => (functions, None),
+    fn take(
+        &mut self,
+        scripts: &Scripts,
+        loading: &mut Loading<'_>,
+        name_of: Box<[u8]>,
+        code: Arc<[u8]>,
+    ) -> Result<(), Killed> {
+        loading.next();
+        let loaded = self.load(&code, loading);
+        if loading.is_killed {
+            return Err(Killed);
+        }
+        self.unload(&name_of);
+        match loaded {
+            Ok(functions) => {
+                scripts.shelf.put(&name_of, &code, functions.iter().map(Known::of).collect());
+                let own = |one: Registered| (Known::of(&one), Some(one.chunk));
+                self.have(name_of, code, functions.into_iter().map(own).collect(), None);
+            }
             Err(why) => {
                 let name = String::from_utf8_lossy(&name_of);
-                facts.script_log(
-                    Level::Warning,
-                    format!("the library {name} does not load: {why}").as_bytes(),
-                );
-                (Vec::new(), Some(why.into()))
-            }
-        };
-        let mut names = Vec::new();
-        for function in functions {
-            let lower: Box<[u8]> = function.name.to_ascii_lowercase().into();
-            names.push(lower.clone());
-            let Registered { name, description, flags, chunk } = function;
-            let function =
-                Function { name: name.into(), library: name_of.clone(), description, flags, chunk };
-            if let Some(twice) = self.functions.insert(lower, function) {
-                self.vm.release(&twice.chunk);
+                let text = format!("the library {name} does not load: {why}");
+                loading.facts.script_log(Level::Warning, text.as_bytes());
+                self.have(name_of, code, Vec::new(), Some(why.into()));
             }
         }
-        self.libraries.insert(name_of, Library { code, functions: names, failed });
+        Ok(())
+    }
+    /// Has a library with these functions.
+    fn have(
+        &mut self,
+        library: Box<[u8]>,
+        code: Arc<[u8]>,
+        functions: Vec<(Known, Option<Chunk>)>,
+        failed: Option<Box<str>>,
+    ) {
+        let mut names = Vec::new();
+        for (Known { name, description, flags }, chunk) in functions {
+            let lower: Box<[u8]> = name.to_ascii_lowercase().into();
+            names.push(lower.clone());
+            let function = Function { name, library: library.clone(), description, flags, chunk };
+            if let Some(chunk) = self.functions.insert(lower, function).and_then(|twice| twice.chunk) {
+                self.vm.release(&chunk);
+            }
+        }
+        self.libraries.insert(library, Library { code, functions: names, failed });
     }
     fn unload(&mut self, name: &[u8]) {
         let Some(library) = self.libraries.remove(name) else { return };
         for function in library.functions {
             if self.functions.get(&function).is_some_and(|known| *known.library == *name)
-                && let Some(function) = self.functions.remove(&function)
+                && let Some(chunk) = self.functions.remove(&function).and_then(|function| function.chunk)
             {
-                self.vm.release(&function.chunk);
+                self.vm.release(&chunk);
             }
         }
     }
@@ -248,9 +289,31 @@ impl Space {
     pub fn function(&self, name: &[u8]) -> Option<&Function> {
         by_name(&self.functions, name)
     }
-    /// The same, with the state that it runs in.
-    pub fn function_to_run(&mut self, name: &[u8]) -> Option<(&Function, &mut Vm)> {
-        Some((by_name(&self.functions, name)?, &mut self.vm))
+    /// Whether it knows all libraries as they are stored now.
+    #[inline]
+    pub(crate) fn is_current(&self, keyspace: &Keyspace) -> bool {
+        self.version == Some(keyspace.catalogue().version(Section::Functions))
+    }
+    /// Loads the library of a function, if that has not been done here.
+    pub(crate) fn make_ready(
+        &mut self,
+        scripts: &Scripts,
+        name: &[u8],
+        loading: &mut Loading<'_>,
+    ) -> Result<(), Killed> {
+        let Some(function) = self.function(name).filter(|function| function.chunk.is_none()) else {
+            return Ok(());
+        };
+        let name = function.library.clone();
+        let Some(code) = self.libraries.get(&name).map(|library| Arc::clone(&library.code)) else {
+            return Ok(());
+        };
+        self.take(scripts, loading, name, code)
+    }
+    /// A function that is ready, with the state that it runs in.
+    pub fn function_to_run(&mut self, name: &[u8]) -> Option<(&Function, &Chunk, &mut Vm)> {
+        let function = by_name(&self.functions, name)?;
+        Some((function, function.chunk.as_ref()?, &mut self.vm))
     }
     /// What a library that does not load says, with its name: the first one.
     #[must_use]
@@ -276,7 +339,14 @@ pub(crate) struct Loading<'e> {
     facts: &'e Facts,
     started: Instant,
     most: Duration,
+    /// Looks at how long all takes, and lets others be served meanwhile; says whether it is to end.
+    looks: Option<&'e mut dyn FnMut() -> bool>,
+    is_killed: bool,
 }
+
+/// Loading was ended by somebody who has not waited for it.
+#[derive(Debug)]
+pub(crate) struct Killed;
 
 /// How long loading the libraries that a command brings may take.
 const LOAD_MAX: Duration = Duration::from_millis(500);
@@ -286,11 +356,16 @@ const AGAIN_MAX: Duration = LOAD_MAX.saturating_mul(20);
 impl<'e> Loading<'e> {
     /// Libraries that a command brings.
     pub(crate) fn new(facts: &'e Facts) -> Self {
-        Self { facts, started: Instant::now(), most: LOAD_MAX }
+        Self { facts, started: Instant::now(), most: LOAD_MAX, looks: None, is_killed: false }
     }
-    /// One that is stored.
-    fn again(facts: &'e Facts) -> Self {
-        Self { facts, started: Instant::now(), most: AGAIN_MAX }
+    /// Those that are stored, each for itself.
+    pub(crate) fn again(facts: &'e Facts, looks: Option<&'e mut dyn FnMut() -> bool>) -> Self {
+        Self { facts, started: Instant::now(), most: AGAIN_MAX, looks, is_killed: false }
+    }
+    /// The next one begins.
+    fn next(&mut self) {
+        self.started = Instant::now();
+        self.is_killed = self.looks.as_mut().is_some_and(|looks| looks());
     }
 }
 
@@ -300,6 +375,10 @@ impl Host for Loading<'_> {
         Called::Error
     }
     fn tick(&mut self) -> Verdict {
+        self.is_killed |= self.looks.as_mut().is_some_and(|looks| looks());
+        if self.is_killed {
+            return Verdict::End("ERR Script killed by user with FUNCTION KILL.".into());
+        }
         if self.started.elapsed() > self.most {
             return Verdict::End("ERR FUNCTION LOAD timeout".into());
         }

@@ -2,10 +2,12 @@
 //! Does not own: what is done with it; the server takes messages out and applies them between batches.
 //!
 //! A queue is bounded by what senders produce within one tick of the receiver; pushes are counted against the output
-//! limit of their receiver as soon as they are taken out.
+//! limit of their receiver as soon as they are taken out. A script may produce very much before that: what has been
+//! published, and lines of MONITOR, have the same limit while they wait here ([`Mailboxes::limit`]).
 
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::push::Push;
@@ -70,22 +72,42 @@ pub enum Kill {
 
 /// The queues of all workers.
 #[derive(Debug)]
-pub struct Mailboxes(Box<[Mailbox]>);
+pub struct Mailboxes {
+    all: Box<[Mailbox]>,
+    /// What one client may have waiting of messages, and of MONITOR's lines; 0: there is no limit.
+    message_bytes_max: AtomicUsize,
+    line_bytes_max: AtomicUsize,
+}
 
 impl Mailboxes {
     /// At least one.
     pub(crate) fn new(workers: u16) -> Self {
-        Self((0..workers.max(1)).map(|_| Mailbox::default()).collect())
+        let all = (0..workers.max(1)).map(|_| Mailbox::default()).collect();
+        Self { all, message_bytes_max: AtomicUsize::new(0), line_bytes_max: AtomicUsize::new(0) }
+    }
+    /// From now on a client that has more than this waiting here, of messages or of MONITOR's lines, is closed: 0 for
+    /// as much as comes.
+    pub(crate) fn limit(&self, message_bytes_max: usize, line_bytes_max: usize) {
+        self.message_bytes_max.store(message_bytes_max, Ordering::Relaxed);
+        self.line_bytes_max.store(line_bytes_max, Ordering::Relaxed);
+    }
+    /// Sends somebody what he has subscribed to, unless too much of that waits already.
+    pub(crate) fn push(&self, to: Recipient, push: &Arc<Push>) {
+        let limit = match &**push {
+            Push::Monitor(_) => &self.line_bytes_max,
+            _ => &self.message_bytes_max,
+        };
+        self.of(to.address.worker).push((to, push), limit.load(Ordering::Relaxed));
     }
     /// A worker's.
     #[must_use]
     pub fn of(&self, worker: u16) -> &Mailbox {
-        &self.0[usize::from(worker)]
+        &self.all[usize::from(worker)]
     }
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> u16 {
-        self.0.len() as u16
+        self.all.len() as u16
     }
     /// Sends a message to whom it names.
     pub fn post(&self, message: Message) {
@@ -100,14 +122,52 @@ impl Mailboxes {
     }
     /// Sends a message of no client to every worker.
     pub fn post_all(&self, message: fn() -> Message) {
-        self.0.iter().for_each(|mailbox| mailbox.send(message()));
+        self.all.iter().for_each(|mailbox| mailbox.send(message()));
+    }
+}
+
+/// What waits.
+#[derive(Default)]
+struct Queue {
+    messages: Vec<Message>,
+    /// Bytes of all pushes that are counted.
+    bytes: usize,
+    /// Those of each client, once all together are more than one may have. Who has had more has [`CLOSED`].
+    by_client: HashMap<u64, usize>,
+}
+
+/// Nothing more is kept for a client: it is to be closed.
+const CLOSED: usize = usize::MAX;
+
+impl Queue {
+    /// Whether a client may have so much more. Who may not is closed behind what waits.
+    #[cold]
+    fn has_room(&mut self, to: Recipient, bytes: usize, limit: usize) -> bool {
+        if self.by_client.is_empty() {
+            for message in &self.messages {
+                if let Message::Push(to, push) = message {
+                    *self.by_client.entry(to.client).or_default() += push.bytes();
+                }
+            }
+        }
+        let waiting = self.by_client.entry(to.client).or_default();
+        if *waiting == CLOSED {
+            return false;
+        }
+        *waiting += bytes;
+        let has_room = *waiting <= limit;
+        if !has_room {
+            *waiting = CLOSED;
+            self.messages.push(Message::Kill(to, Kill::Output));
+        }
+        has_room
     }
 }
 
 /// One worker's queue.
 #[derive(Default)]
 pub struct Mailbox {
-    queue: Mutex<Vec<Message>>,
+    queue: Mutex<Queue>,
     /// A wake-up is under way: further senders need not make another one.
     woken: AtomicBool,
     waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -115,7 +175,7 @@ pub struct Mailbox {
 
 impl std::fmt::Debug for Mailbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Mailbox").field("queued", &self.queue.lock().len()).finish_non_exhaustive()
+        f.debug_struct("Mailbox").field("queued", &self.queue.lock().messages.len()).finish_non_exhaustive()
     }
 }
 
@@ -127,7 +187,25 @@ impl Mailbox {
     }
     /// Puts a message in and wakes the worker.
     pub fn send(&self, message: Message) {
-        self.queue.lock().push(message);
+        self.queue.lock().messages.push(message);
+        self.wake();
+    }
+    fn push(&self, (to, push): (Recipient, &Arc<Push>), limit: usize) {
+        {
+            let queue = &mut *self.queue.lock();
+            if limit > 0 {
+                let bytes = push.bytes();
+                queue.bytes += bytes;
+                if queue.bytes > limit && !queue.has_room(to, bytes, limit) {
+                    queue.bytes -= bytes;
+                    return;
+                }
+            }
+            queue.messages.push(Message::Push(to, Arc::clone(push)));
+        }
+        self.wake();
+    }
+    fn wake(&self) {
         if !self.woken.swap(true, Ordering::AcqRel)
             && let Some(waker) = self.waker.get()
         {
@@ -137,11 +215,61 @@ impl Mailbox {
     /// Takes all messages out, in the order in which they came.
     pub fn take_into(&self, messages: &mut Vec<Message>) {
         self.woken.store(false, Ordering::Release);
-        messages.append(&mut self.queue.lock());
+        let queue = &mut *self.queue.lock();
+        messages.append(&mut queue.messages);
+        queue.bytes = 0;
+        queue.by_client.clear();
+    }
+    /// Whether one of them says that the server stops, by somebody who does not take them now.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.woken.store(false, Ordering::Release);
+        self.queue.lock().messages.iter().any(|message| matches!(message, Message::Stop))
     }
     /// Whether there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.queue.lock().is_empty()
+        self.queue.lock().messages.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many pushes each client gets, and who is closed, in the order in which that stands there.
+    fn taken(mailboxes: &Mailboxes) -> (HashMap<u64, usize>, Vec<u64>) {
+        let (mut messages, mut pushes, mut closed) = (Vec::new(), HashMap::new(), Vec::new());
+        mailboxes.of(0).take_into(&mut messages);
+        for message in messages {
+            match message {
+                Message::Push(to, _) => *pushes.entry(to.client).or_default() += 1,
+                Message::Kill(to, Kill::Output) => closed.push(to.client),
+                other => panic!("{other:?}"),
+            }
+        }
+        (pushes, closed)
+    }
+
+    #[test]
+    fn who_is_told_more_than_his_limit_before_he_can_take_it_is_closed() {
+        let mailboxes = Mailboxes::new(1);
+        let message =
+            Push::Message { kind: "message", channel: Box::default(), payload: vec![0; 300].into() };
+        let (message, line) = (Arc::new(message), Arc::new(Push::Monitor("x".repeat(300).into())));
+        let to = |client| Recipient { address: Address::default(), client };
+        (0..9).for_each(|_| mailboxes.push(to(1), &message));
+        assert_eq!(taken(&mailboxes), (HashMap::from([(1, 9)]), vec![]), "there is no limit");
+        mailboxes.limit(1000, 0);
+        for _ in 0..2 {
+            (0..2).for_each(|_| mailboxes.push(to(2), &message));
+            (0..9).for_each(|_| mailboxes.push(to(1), &message));
+            mailboxes.push(to(2), &message);
+            assert_eq!(taken(&mailboxes), (HashMap::from([(1, 3), (2, 3)]), vec![1]));
+        }
+        mailboxes.limit(0, 1000);
+        (0..9).for_each(|_| mailboxes.push(to(1), &line));
+        (0..9).for_each(|_| mailboxes.push(to(2), &message));
+        assert_eq!(taken(&mailboxes), (HashMap::from([(1, 3), (2, 9)]), vec![1]));
     }
 }

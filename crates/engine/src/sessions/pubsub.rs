@@ -14,7 +14,7 @@ use weft_store::KeyHasher;
 
 use crate::forwards::SubscriptionKind;
 use crate::glob;
-use crate::mailbox::{Mailboxes, Message, Recipient};
+use crate::mailbox::{Mailboxes, Recipient};
 use crate::push::Push;
 
 /// Parts of the table of channels.
@@ -237,7 +237,7 @@ impl PubSub {
             let push = Arc::new(Push::Message { kind, channel: channel.into(), payload: payload.into() });
             receivers += subscribers.len();
             for &who in subscribers {
-                mailboxes.post(Message::Push(who, Arc::clone(&push)));
+                mailboxes.push(who, &push);
             }
         }
         receivers
@@ -263,7 +263,7 @@ impl PubSub {
             });
             receivers += subscribers.len();
             for &who in subscribers {
-                mailboxes.post(Message::Push(who, Arc::clone(&push)));
+                mailboxes.push(who, &push);
             }
         });
         receivers
@@ -284,7 +284,7 @@ impl PubSub {
             channel: channel.into(),
             payload: payload.into(),
         });
-        subscribers.iter().for_each(|&who| mailboxes.post(Message::Push(who, Arc::clone(&push))));
+        subscribers.iter().for_each(|&who| mailboxes.push(who, &push));
         subscribers.len()
     }
     /// Whether anybody is subscribed to a pattern.

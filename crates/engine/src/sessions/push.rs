@@ -33,6 +33,18 @@ pub enum Push {
 }
 
 impl Push {
+    /// Bytes of what it says, without their form.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Message { channel, payload, .. } => channel.len() + payload.len(),
+            Self::PatternMessage { pattern, channel, payload } => {
+                pattern.len() + channel.len() + payload.len()
+            }
+            Self::Monitor(line) => line.len(),
+            Self::Invalidate(_) | Self::TrackingRedirBroken(_) => 0,
+        }
+    }
     /// Writes it. In RESP2 a push is an array; MONITOR's lines are simple strings in RESP2 and RESP3.
     pub fn write(&self, sink: &mut ReplySink<'_>) {
         match self {

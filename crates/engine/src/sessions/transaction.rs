@@ -76,14 +76,19 @@ impl Transaction {
         self.places.insert((watched.db, hash), self.watched.len());
         self.watched.push(watched);
     }
-    /// Gives the watches back to their shards. The caller holds no lock.
+    /// Gives the watches back to their shards. The caller holds no lock. Those of a shard that a script keeps stay
+    /// there, with all that have not been come to, and count no more.
     pub fn unwatch(&mut self, batch: &Batch<'_>) {
-        self.stale = 0;
         self.places.clear();
-        self.held.clear();
-        for watched in self.watched.drain(..) {
+        while let Some(watched) = self.watched.last() {
             let key = batch.keyspace().key(&watched.key);
-            batch.lock(&key).watches().remove(watched.db, key.hash());
+            let Some(mut shard) = batch.lock_in_time(&key) else { break };
+            shard.watches().remove(watched.db, key.hash());
+            self.watched.pop();
+        }
+        self.stale = self.watched.len();
+        if self.watched.is_empty() {
+            self.held.clear();
         }
     }
 }

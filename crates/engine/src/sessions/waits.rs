@@ -283,7 +283,8 @@ pub(crate) struct Visit {
 #[derive(Debug)]
 pub(crate) struct Serving {
     pub(crate) ready: Ready,
-    pub(crate) visit: Visit,
+    /// Nothing where it has not begun.
+    pub(crate) visit: Option<Visit>,
 }
 
 /// What of a key that was written to is new to those who wait for it, if it holds a stream. Only readers of streams

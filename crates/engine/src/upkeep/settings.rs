@@ -1,6 +1,8 @@
 //! Owns: what follows in the engine when a directive changes. Does not own: directives, their values and which of them
 //! act on what (`crate::config`).
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use crate::config::directive::{Follow, Reach};
 use crate::config::{SetError, Values};
 use crate::engine::Engine;
@@ -9,6 +11,7 @@ impl Engine {
     /// Takes over values that were read at the start, and everything follows from them.
     pub fn configure(&self, values: Values) {
         self.config.take_over(values, &self.reach());
+        self.limit_pushes();
     }
     /// CONFIG SET: all of them, or none. `protected`: whether this client may change what `enable-protected-configs`
     /// guards.
@@ -16,7 +19,15 @@ impl Engine {
     /// # Errors
     /// The first that is refused.
     pub fn set_config(&self, pairs: &[(&[u8], &[u8])], protected: bool) -> Result<(), SetError> {
-        self.config.set(pairs, protected, &self.reach())
+        let set = self.config.set(pairs, protected, &self.reach());
+        self.limit_pushes();
+        set
+    }
+    /// What waits for a client in a mailbox has the limit of what waits in its output.
+    fn limit_pushes(&self) {
+        let [messages, lines] =
+            [&self.settings.output_pubsub_hard_bytes, &self.settings.output_normal_hard_bytes];
+        self.mailboxes.limit(messages.load(Relaxed), lines.load(Relaxed));
     }
     fn reach(&self) -> Reach<'_> {
         Reach {

@@ -499,6 +499,20 @@ impl Bench {
         self.executor.disconnect(client.session);
     }
 
+    /// Goes on with the script that takes its time here. Says whether it has ended.
+    pub(crate) fn go_on(&mut self) -> bool {
+        let ended = self.executor.go_on(&mut self.clients).is_some();
+        self.clients.settle();
+        self.deliver();
+        ended
+    }
+    /// What a server's tick does behind its batches.
+    pub(crate) fn end_tick(&mut self) {
+        self.executor.serve_some();
+        self.executor.leave_places(usize::MAX);
+        self.deliver();
+    }
+
     /// What the server's background thread does while no command runs: what FLUSHALL left is freed.
     pub(crate) fn maintain(&self) {
         let mut worker = self.engine.keyspace.worker().expect("a place for one more");

@@ -156,7 +156,11 @@ pub(crate) fn text_of(frame: &mut Frame<'_>, at: i32) -> Vec<u8> {
         }
         Kind::Boolean => if frame.truth(at) { "true" } else { "false" }.into(),
         Kind::Nil | Kind::None => b"nil".to_vec(),
-        kind => format!("{}: {:p}", kind.name(), frame.address(at)).into_bytes(),
+        kind => match frame.address(at) {
+            // As C has it.
+            none if none.is_null() => format!("{}: (nil)", kind.name()).into_bytes(),
+            address => format!("{}: {address:p}", kind.name()).into_bytes(),
+        },
     }
 }
 
@@ -340,15 +344,20 @@ fn loaded(frame: &mut Frame<'_>, source: &[u8], name: &[u8]) -> Answer {
 
 fn loadstring(frame: &mut Frame<'_>) -> Answer {
     let source = frame.arg_bytes(1)?;
-    let name = if frame.kind(2) == Kind::String { frame.arg_bytes(2)? } else { source };
+    let name = name_or(frame, source)?;
     loaded(frame, source, name)
 }
 
+/// The second argument, a name, or what stands in for it.
+fn name_or<'f>(frame: &mut Frame<'f>, otherwise: &'f [u8]) -> Result<&'f [u8], Raise> {
+    if matches!(frame.kind(2), Kind::None | Kind::Nil) { Ok(otherwise) } else { frame.arg_bytes(2) }
+}
+
 fn load(frame: &mut Frame<'_>) -> Answer {
+    let name = name_or(frame, b"=(load)")?;
     if frame.kind(1) != Kind::Function {
         return Err(frame.type_error(1, "function"));
     }
-    let name = if frame.kind(2) == Kind::String { frame.arg_bytes(2)? } else { b"=(load)" };
     let mut source = Vec::new();
     loop {
         frame.step(1)?;

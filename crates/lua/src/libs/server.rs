@@ -144,6 +144,10 @@ fn push_number_text(frame: &mut Frame<'_>, number: f64) {
     if integer as f64 == number && number.abs() <= (i64::MAX / 2) as f64 {
         return frame.push_bytes(integer.to_string().as_bytes());
     }
+    // C says the sign of what is no number, which 0/0 has on some machines.
+    if number.is_nan() && number.is_sign_negative() {
+        return frame.push_bytes(b"-nan");
+    }
     let mut text = [0; weft_protocol::number::DOUBLE_TEXT_MAX];
     frame.push_bytes(weft_protocol::number::double_text(number, &mut text));
 }
@@ -376,6 +380,9 @@ fn named(frame: &mut Frame<'_>) -> Result<Registered, Raise> {
     let (mut name, mut description, mut flags, mut has_callback) = (None, None, 0, false);
     frame.push_nil();
     while frame.next(1) == Some(true) {
+        if frame.kind(-2) == Kind::Number {
+            return Err(fail(frame, "unknown argument given to server.register_function"));
+        }
         if frame.kind(-2) != Kind::String {
             return Err(fail(frame, "named argument key given to server.register_function is not a string"));
         }

@@ -15,17 +15,18 @@ use crate::limits::MESSAGES_PER_TICK_MAX;
 impl Worker<'_> {
     /// Applies messages, between two batches: as many as a tick may, in the order in which they came.
     pub(super) fn take_messages(&mut self) {
-        let mut messages = std::mem::take(&mut self.messages);
-        self.engine.mailbox(self.id).take_into(&mut self.arrived);
-        messages.extend(self.arrived.drain(..));
-        // Most of them come to keys, which a script has locked that takes its time: they wait.
+        let mailbox = self.engine.mailbox(self.id);
+        // Most of them come to keys, which a script has locked that takes its time: they wait, and are counted.
         if self.engine.is_busy() {
-            if self.stop_ms.is_none() && messages.iter().any(|message| matches!(message, Message::Stop)) {
+            let stops = |message: &Message| matches!(message, Message::Stop);
+            if self.stop_ms.is_none() && (self.messages.iter().any(stops) || mailbox.is_stopped()) {
                 self.stop();
             }
-            self.messages = messages;
             return;
         }
+        let mut messages = std::mem::take(&mut self.messages);
+        mailbox.take_into(&mut self.arrived);
+        messages.extend(self.arrived.drain(..));
         let count = messages.len().min(MESSAGES_PER_TICK_MAX);
         for message in messages.drain(..count) {
             self.apply(message);

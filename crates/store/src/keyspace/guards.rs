@@ -74,6 +74,25 @@ impl<'b> Guards<'b> {
         };
         Self { keyspace, counters, locked }
     }
+    /// The same; nothing where somebody keeps one of them for long.
+    pub(super) fn lock_in_time(
+        keyspace: &'b Keyspace,
+        counters: &'b Counters,
+        shards: impl IntoIterator<Item = u32>,
+    ) -> Option<Self> {
+        let open = |id: u32| ShardGuard::open_in_time(keyspace, counters, id, None);
+        let mut shards = shards.into_iter();
+        let locked = match (shards.next(), shards.next()) {
+            (Some(only), None) => Locked::One(open(only)?),
+            (first, second) => {
+                let mut ids: Vec<u32> = first.into_iter().chain(second).chain(shards).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                Locked::Many(ids.into_iter().map(open).collect::<Option<_>>()?)
+            }
+        };
+        Some(Self { keyspace, counters, locked })
+    }
     #[inline]
     pub(super) const fn one(guard: ShardGuard<'b>) -> Self {
         Self { keyspace: guard.keyspace, counters: guard.counters, locked: Locked::One(guard) }

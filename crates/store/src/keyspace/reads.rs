@@ -39,11 +39,12 @@ impl Batch<'_> {
         })
     }
     /// Reads of several keys with these hashes that are one command: nobody else comes to any of them meanwhile.
-    pub fn reads_of(&mut self, now_ms: u64, hashes: impl Iterator<Item = u64>) -> ReadsOf<'_> {
+    /// Nothing where somebody keeps one of their shards for long.
+    pub fn reads_of(&mut self, now_ms: u64, hashes: impl Iterator<Item = u64>) -> Option<ReadsOf<'_>> {
         let (mode, mask) = (self.keyspace.access_mode(), self.keyspace.mask);
-        let guards = self.lock_shards(hashes.map(|hash| shard_of(hash, mask)));
+        let guards = self.lock_shards_in_time(hashes.map(|hash| shard_of(hash, mask)))?;
         let times = (mode == AccessMode::Lru).then(|| (mode.fresh(now_ms), now_ms));
-        ReadsOf { sights: self.sights, guards, counters: self.counters, mask, times }
+        Some(ReadsOf { sights: self.sights, guards, counters: self.counters, mask, times })
     }
 }
 
@@ -67,7 +68,9 @@ impl<const LOCKS: bool> Reads<'_, LOCKS> {
         let shard = shard_of(key.hash(), self.mask);
         let (sight, times) = ((at, key), self.times);
         let is_read = if LOCKS {
-            let hold = self.keyspace.shard(shard).hold(None);
+            let Some(hold) = self.keyspace.shard(shard).hold_in_time(self.keyspace, None) else {
+                return false;
+            };
             self.sights.short(sight, (shard, &hold), times, short_max).map(read).is_some()
         } else {
             let Some(proof) = self.alone else { return false };
@@ -82,10 +85,10 @@ impl<const LOCKS: bool> Reads<'_, LOCKS> {
     pub fn saw(&self, at: usize) -> bool {
         self.sights.has(at)
     }
-    /// [`Batch::lock`].
+    /// [`Batch::lock_in_time`].
     #[inline]
-    pub fn lock(&self, key: &Key<'_>) -> ShardGuard<'_> {
-        ShardGuard::open(self.keyspace, self.counters, shard_of(key.hash(), self.mask), self.alone)
+    pub fn lock_in_time(&self, key: &Key<'_>) -> Option<ShardGuard<'_>> {
+        ShardGuard::open_in_time(self.keyspace, self.counters, shard_of(key.hash(), self.mask), self.alone)
     }
 }
 

@@ -59,7 +59,9 @@ impl Rewrites<'_> {
             return false;
         }
         let shard = self.keyspace.shard_of(key);
-        let mut hold = self.keyspace.shard(shard).hold(self.alone);
+        let Some(mut hold) = self.keyspace.shard(shard).hold_in_time(self.keyspace, self.alone) else {
+            return false;
+        };
         // Asked under the lock: who wants to know and has locked the key before is told.
         let wanted = self.keyspace.wanted_of(key);
         if hold.is_awaited() || wanted != 0 && !self.tells(wanted) {

@@ -64,8 +64,8 @@ impl Batch<'_> {
             Some(proof) => self.sights.read((at, key), (shard, proof), times, read),
             None if !self.sights.has(at) => return false,
             None => {
-                let hold = self.keyspace.shard(shard).hold(None);
-                self.sights.read((at, key), (shard, &hold), times, read)
+                let hold = self.keyspace.shard(shard).hold_in_time(self.keyspace, None);
+                hold.is_some_and(|hold| self.sights.read((at, key), (shard, &hold), times, read))
             }
         };
         if is_read {

@@ -78,17 +78,22 @@ pub(super) fn walk(
 
 impl Batch<'_> {
     /// SCAN: visits about `count` keys from the cursor on and returns the next cursor. Locks a shard for one bucket at
-    /// a time.
+    /// a time; nothing where somebody keeps one of them for long.
     pub fn scan(
         &self,
         op: &mut Op<'_>,
         cursor: Cursor,
         count: u64,
         mut visit: impl FnMut(&[u8], ValueRef<'_>),
-    ) -> Cursor {
-        walk(self.keyspace.shard_count(), cursor, count, |shard, position| {
+    ) -> Option<Cursor> {
+        let mut is_kept = false;
+        let next = walk(self.keyspace.shard_count(), cursor, count, |shard, position| {
             let mut visited = 0;
-            let mut guard = self.lock_shard(shard);
+            let Some(mut guard) = self.lock_shard_in_time(shard) else {
+                is_kept = true;
+                // As far as this walk goes.
+                return (SCAN_COUNT_MAX, None);
+            };
             let next = guard.scan(op, position, |key, value| {
                 visited += 1;
                 visit(key, value);
@@ -96,16 +101,16 @@ impl Batch<'_> {
             // What had expired there went by itself.
             op.recorder.end_group();
             (visited, next)
-        })
+        });
+        (!is_kept).then_some(next)
     }
 
-    /// RANDOMKEY: looks into a random shard, and into those after it while they are empty.
+    /// RANDOMKEY: looks into a random shard, and into those after it while they are empty, as long as nobody keeps one
+    /// of them for long.
     pub fn random_key(&self, op: &Op<'_>, rng: &mut impl Rng) -> Option<Vec<u8>> {
         let shards = self.keyspace.shard_count();
         let start = rng.below(shards);
-        (0..shards).find_map(|step| {
-            let mut guard = self.lock_shard((start + step) & (shards - 1));
-            guard.random_key(op, <[u8]>::to_vec)
-        })
+        let guards = (0..shards).map_while(|step| self.lock_shard_in_time((start + step) & (shards - 1)));
+        guards.map(|mut guard| guard.random_key(op, <[u8]>::to_vec)).find_map(|key| key)
     }
 }

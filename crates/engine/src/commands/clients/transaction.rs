@@ -83,7 +83,7 @@ fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
 
 fn unwatch(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     context.give_up_watches();
-    context.session.transaction.take_if(|transaction| !transaction.open);
+    context.session.transaction.take_if(|transaction| !transaction.open && transaction.watched.is_empty());
     sink.ok();
     Ok(())
 }

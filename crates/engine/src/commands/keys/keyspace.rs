@@ -83,7 +83,7 @@ fn scan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
             bytes.extend_from_slice(key);
             ends.push(bytes.len());
         }
-    });
+    })?;
     sink.array(2);
     sink.bulk(next.as_u64().to_string().as_bytes());
     sink.array(ends.len());
@@ -105,7 +105,7 @@ fn keys(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
             if pattern.is_none_or(|pattern| glob::matches(pattern, key)) {
                 sink.bulk(key);
             }
-        });
+        })?;
         if cursor.is_end() {
             break;
         }
@@ -120,7 +120,7 @@ fn randomkey(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'
         // So few keys in such large tables that chance has missed them all.
         let mut cursor = Cursor::START;
         loop {
-            cursor = context.scan(cursor, 1, |found, _| key = Some(found.to_vec()));
+            cursor = context.scan(cursor, 1, |found, _| key = Some(found.to_vec()))?;
             if key.is_some() || cursor.is_end() {
                 break;
             }

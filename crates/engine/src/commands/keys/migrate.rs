@@ -124,6 +124,8 @@ fn check_host(engine: &Engine, args: &Args<'_>) -> Result<(), Error> {
     Err(Error::err("MIGRATE to this host is not allowed: migrate-allow names those that keys may be sent to"))
 }
 
+/// When somebody whose keys a script keeps is looked at again.
+const AGAIN: Duration = Duration::from_millis(10);
 const TOO_MUCH: &str = "MIGRATE: all keys that are on their way to other servers would take more memory than \
                         migrate-bytes allows; send fewer at once, or try again later";
 const TOO_MANY: &str = "MIGRATE: keys are on their way to too many servers at once; try again later";
@@ -162,6 +164,11 @@ impl Engine {
         }
         drop(guards);
         blocking::serve_rest(self, local, batch, now_ms);
+        // Nobody comes back for those whom this thread cannot serve as long as a script runs.
+        while !local.serving.is_empty() {
+            std::thread::sleep(AGAIN);
+            blocking::serve_some(self, local, batch, now_ms);
+        }
         self.after_background(&mut local.effects);
         local.garbage.drain(..).for_each(|garbage| self.keyspace.discard(garbage));
     }

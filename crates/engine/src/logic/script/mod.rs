@@ -12,6 +12,7 @@ mod run;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 use weft_lua::vm::World;
 use weft_lua::{Chunk, Vm};
 use weft_protocol::table::flag;
@@ -25,9 +26,9 @@ use crate::handler::{Entry, Scope};
 use crate::inner::Inner;
 use crate::keys::Needs;
 use crate::reply::ReplySink;
-use crate::script::space::{Compiled, Space};
+use crate::script::space::{Compiled, Function, Killed, Loading, Space};
 use crate::script::{Scripts, Sha, sha_of};
-use run::{PLACE, ScriptRun, Subject};
+use run::{PLACE, ScriptRun, Subject, Taking};
 use weft_lua::sha1_hex;
 
 pub(super) const LIST: &[Entry] = &[
@@ -125,9 +126,33 @@ fn with_space<R>(
     outcome
 }
 
-/// Loads the libraries of the catalogue, if it has changed.
+/// Looks at the libraries of the catalogue, if it has changed, and loads those that no worker has loaded.
 fn look(engine: &Engine, space: &mut Space) {
-    space.look(&engine.scripts, &engine.keyspace, &engine.facts);
+    let looked = space.look(&engine.scripts, &engine.keyspace, &mut Loading::again(&engine.facts, None));
+    debug_assert!(looked.is_ok(), "nobody can end it");
+}
+
+/// The same, and has a function ready to be called: what that takes counts as the function's own time.
+fn make_ready(
+    context: &mut Context<'_, '_>,
+    space: &mut Space,
+    (name, args): (&[u8], &Args<'_>),
+) -> Result<(), Error> {
+    let engine = context.engine;
+    let (mut taking, mut is_shown) = (Taking::new(Instant::now()), false);
+    let local = &*context.local;
+    let mut looks = || {
+        is_shown = true;
+        taking.look(engine, local, (name, false, args))
+    };
+    let mut loading = Loading::again(&engine.facts, Some(&mut looks));
+    let ready = space
+        .look(&engine.scripts, &engine.keyspace, &mut loading)
+        .and_then(|()| space.make_ready(&engine.scripts, name, &mut loading));
+    if is_shown {
+        engine.scripts.place(local.worker).clear();
+    }
+    ready.map_err(|Killed| Error::err("Script killed by user with FUNCTION KILL."))
 }
 
 /// A script that this worker has compiled, of those that the server has.
@@ -212,19 +237,33 @@ fn run_script(
 fn fcall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
     let name = args.bytes(1);
     with_watched_space(context, args, |context, space| {
-        look(context.engine, space);
-        let Some((function, vm)) = space.function_to_run(name) else {
-            return Err(space.failed().map_or_else(|| Error::err("Function not found"), not_loaded));
-        };
-        let given = given(args, "Bad number of keys provided")?;
-        let read_only = args.spec.flags & flag::READONLY != 0;
-        let subject = Subject { name: &function.name, is_eval: false, flags: function.flags, read_only };
-        let ran = run(context, vm, (subject, &function.chunk), (args, &given), sink);
-        if matches!(&ran, Err(error) if error.code == ErrorCode::NeedsWorld) {
-            context.engine.scripts.strayed(name_of_function(name));
+        if space.is_current(&context.engine.keyspace)
+            && let Some(found) = space.function_to_run(name)
+        {
+            return run_function(context, found, (name, args), sink);
         }
-        ran
+        make_ready(context, space, (name, args))?;
+        match space.function_to_run(name) {
+            Some(found) => run_function(context, found, (name, args), sink),
+            None => Err(space.failed().map_or_else(|| Error::err("Function not found"), not_loaded)),
+        }
     })
+}
+
+fn run_function(
+    context: &mut Context<'_, '_>,
+    (function, chunk, vm): (&Function, &Chunk, &mut Vm),
+    (name, args): (&[u8], &Args<'_>),
+    sink: &mut ReplySink<'_>,
+) -> Result<(), Error> {
+    let given = given(args, "Bad number of keys provided")?;
+    let read_only = args.spec.flags & flag::READONLY != 0;
+    let subject = Subject { name: &function.name, is_eval: false, flags: function.flags, read_only };
+    let ran = run(context, vm, (subject, chunk), (args, &given), sink);
+    if matches!(&ran, Err(error) if error.code == ErrorCode::NeedsWorld) {
+        context.engine.scripts.strayed(name_of_function(name));
+    }
+    ran
 }
 
 /// What is answered for a function that nobody knows while a library does not load, whose it may be.

@@ -10,7 +10,8 @@ use weft_protocol::table::{CommandId, CommandSpec, flag};
 use super::convert;
 use crate::acl::LogPlace;
 use crate::args::{Args, Composed, find};
-use crate::context::Hold;
+use crate::context::{Hold, Local};
+use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::excerpt::shown;
 use crate::executor::Outcome;
@@ -52,9 +53,46 @@ pub(crate) struct ScriptRun<'r, 'c, 'a, 'b> {
     undeclared: bool,
     /// It has run for so long that others see it.
     shown: bool,
+    taking: Taking,
+}
+
+/// The time that something of a script takes: others see it, are served meanwhile, and may end it.
+pub(super) struct Taking {
     started: Instant,
     /// When it began, or was gone on with.
     since: Instant,
+}
+
+impl Taking {
+    pub(super) const fn new(started: Instant) -> Self {
+        Self { started, since: started }
+    }
+    /// It has run for a while, for a function or script that a request names. Says whether it is to end.
+    pub(super) fn look(
+        &mut self,
+        engine: &Engine,
+        local: &Local,
+        (name, is_eval, args): (&[u8], bool, &Args<'_>),
+    ) -> bool {
+        let (place, started) = (engine.scripts.place(local.worker), self.started);
+        place.show(|| Running {
+            name: name.into(),
+            command: (0..args.len()).map(|at| args.bytes(at).into()).collect(),
+            is_eval,
+            since: started,
+        });
+        let threshold_ms = engine.settings.busy_reply_ms.load(Relaxed);
+        if threshold_ms > 0
+            && started.elapsed().as_millis() >= u128::from(threshold_ms)
+            && self.since.elapsed() >= SLICE
+            && let Some(door) = &local.door
+        {
+            // Others are served; it goes on when the door lets it in again.
+            let _ = door.give(Outcome::Left);
+            self.since = Instant::now();
+        }
+        place.is_killed()
+    }
 }
 
 /// Why a command did not run, or has failed.
@@ -98,8 +136,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             killed: false,
             undeclared: false,
             shown: false,
-            started: now,
-            since: now,
+            taking: Taking::new(now),
         }
     }
 
@@ -305,28 +342,8 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
         let Subject { name, is_eval, .. } = self.subject;
         let context = self.inner.context();
         context.show_notes();
-        let place = context.engine.scripts.place(context.local.worker);
-        let (args, started) = (self.args, self.started);
         self.shown = true;
-        place.show(|| Running {
-            name: name.into(),
-            command: (0..args.len()).map(|at| args.bytes(at).into()).collect(),
-            is_eval,
-            since: started,
-        });
-        let threshold_ms = context.engine.settings.busy_reply_ms.load(Relaxed);
-        if threshold_ms > 0
-            && started.elapsed().as_millis() >= u128::from(threshold_ms)
-            && self.since.elapsed() >= SLICE
-            && let Some(door) = &context.local.door
-        {
-            // Others are served; it goes on when the door lets it in again.
-            let _ = door.give(Outcome::Left);
-            self.since = Instant::now();
-        }
-        let context = self.inner.context();
-        let place = context.engine.scripts.place(context.local.worker);
-        if !place.is_killed() {
+        if !self.taking.look(context.engine, context.local, (name, is_eval, self.args)) {
             return Verdict::GoOn;
         }
         self.killed = true;

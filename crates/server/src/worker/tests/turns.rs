@@ -260,3 +260,29 @@ fn writes_that_fire_programs_that_take_long_have_turns_too() {
     }
     assert!(alone.worker.timeout_ms() > 0, "nothing is left");
 }
+
+/// Scripts have turns as programs do, wherever they run: what one client sends in a row is not run in a row.
+#[test]
+fn scripts_that_take_long_have_turns() {
+    // Longer than a turn, and not so long that anybody is told of it.
+    let spins = b"local t = os.clock() while os.clock() - t < 0.002 do end return 'spun'";
+    let spins = line(&[b"EVAL", spins, b"0"]);
+    for mut alone in [Alone::new(), Alone::with_stack()] {
+        let (mut spinning, mut other) = (alone.connect(), alone.connect());
+        write(&mut spinning, &spins.repeat(6));
+        let mut spun = 0;
+        while spun < 6 {
+            write(&mut other, PING);
+            alone.tick();
+            assert_eq!(received(&mut other), PONG, "behind {spun} scripts");
+            let more = String::from_utf8_lossy(&received(&mut spinning)).matches("spun").count();
+            assert!(more <= 1, "{more} in one tick");
+            spun += more;
+        }
+        // Short ones run together.
+        write(&mut spinning, &line(&[b"EVAL", b"return 'short'", b"0"]).repeat(6));
+        alone.tick();
+        alone.tick();
+        assert_eq!(String::from_utf8_lossy(&received(&mut spinning)).matches("short").count(), 6);
+    }
+}

@@ -131,7 +131,7 @@ fn reload(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
         // Writing back moves entries, so the names come first.
         let (mut names, mut cursor) = (Vec::new(), Cursor::START);
         loop {
-            cursor = context.scan(cursor, SCAN_STEP, |key, _| names.push(key.to_vec()));
+            cursor = context.scan(cursor, SCAN_STEP, |key, _| names.push(key.to_vec()))?;
             if cursor.is_end() {
                 break;
             }
@@ -362,7 +362,7 @@ fn dataset_digest(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplyS
             let mut found: Vec<(Vec<u8>, Digest)> = Vec::new();
             cursor = context.scan(cursor, SCAN_STEP, |key, value| {
                 found.push((key.to_vec(), Digest::of_value(value)));
-            });
+            })?;
             for (name, value) in found {
                 let key = context.key_of(&name);
                 let (shard, mut op) = context.shard(&key)?;

@@ -117,7 +117,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             let (context, budget) = (self.inner.context(), &mut self.frame.budget);
             // As a step KEYS does, of the database that SELECT has chosen.
             let began_in = std::mem::replace(&mut context.db, context.session.db);
-            cursor = context.scan(cursor, KEYS_PER_LOOK, |name, _| {
+            let next = context.scan(cursor, KEYS_PER_LOOK, |name, _| {
                 looked += 1;
                 if outcome.is_ok() {
                     outcome = budget.take_match(glob::work(&text, name.len()));
@@ -127,6 +127,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
                 }
             });
             context.db = began_in;
+            cursor = next.map_err(End::Fault)?;
             outcome?;
             self.frame.budget.take_steps(looked)?;
             if names.len() > limit {
