@@ -9,12 +9,19 @@
 //! unpublishing, then reads the slots. So either the collector sees the pin, or the worker sees the unpublishing.
 //!
 //! **Invariant of the gate.** The same with the `closed` flag: either the closer sees the pin and waits, or the worker
-//! sees the flag and goes back out. Waiting workers block on the gate's mutex, which the closer holds.
+//! sees the flag and goes back out. Waiting workers block on the gate's mutex, which the closer holds, and go in under
+//! it: while somebody holds it the flag is his.
+//!
+//! **Order at the gate.** Closers stand in a queue of their own. The first of it closes the gate when all are inside
+//! who wait to be, so a batch waits for one of them, however many there are; while the gate is open nobody comes to
+//! wait.
 //!
 //! **A batch alone.** A worker that is the only one to run commands closes the gate for the length of a batch, unless
-//! somebody is inside or waits to come in: then nobody is held up, and the batch is an ordinary one.
+//! somebody is inside, waits to come in or to close: then nobody is held up, and the batch is an ordinary one.
 
-use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, fence, lock, try_lock, yield_now};
+use crate::sync::{
+    AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, fence, lock, try_lock, wait, yield_now,
+};
 use std::collections::VecDeque;
 
 /// The most workers that a keyspace may have: each costs a slot, and closing the gate looks at all.
@@ -34,8 +41,14 @@ pub(crate) struct Domain<T> {
     epoch: AtomicU64,
     closed: AtomicBool,
     gate: Mutex<()>,
-    /// Workers that found the gate closed and are not in yet.
+    /// Workers that found the gate closed and are not in yet: it becomes less under the gate's mutex.
     waiting: AtomicU64,
+    /// Told when nobody waits any more.
+    all_in: Condvar,
+    /// Whose turn it is to close.
+    closers: Mutex<()>,
+    /// Who has it, or waits for it, and has not closed yet.
+    closing: AtomicU64,
     /// Slots that have ever been taken: those behind them are idle.
     joined: AtomicU64,
     slots: Box<[Slot]>,
@@ -55,6 +68,8 @@ pub(crate) struct Apart<'d, T>(Pin<'d, T>);
 pub(crate) struct Closed<'d, T> {
     domain: &'d Domain<T>,
     _gate: MutexGuard<'d, ()>,
+    /// Given back behind the gate; a batch alone has none.
+    _turn: Option<MutexGuard<'d, ()>>,
 }
 
 impl<T> Domain<T> {
@@ -65,6 +80,9 @@ impl<T> Domain<T> {
             closed: AtomicBool::new(false),
             gate: Mutex::new(()),
             waiting: AtomicU64::new(0),
+            all_in: Condvar::new(),
+            closers: Mutex::new(()),
+            closing: AtomicU64::new(0),
             joined: AtomicU64::new(0),
             slots: (0..workers.clamp(1, WORKERS_MAX)).map(|_| slot()).collect(),
             limbo: Mutex::new(VecDeque::new()),
@@ -90,13 +108,17 @@ impl<T> Domain<T> {
         if self.try_enter(pin) {
             return Pin { domain: self, slot };
         }
+        self.wait_to_enter(pin);
+        Pin { domain: self, slot }
+    }
+
+    #[cold]
+    fn wait_to_enter(&self, pin: &AtomicU64) {
         self.waiting.fetch_add(1, Ordering::AcqRel);
-        loop {
-            drop(lock(&self.gate));
-            if self.try_enter(pin) {
-                self.waiting.fetch_sub(1, Ordering::AcqRel);
-                return Pin { domain: self, slot };
-            }
+        let _gate = lock(&self.gate);
+        assert!(self.try_enter(pin), "who holds the gate's mutex has not closed it");
+        if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.all_in.notify_one();
         }
     }
 
@@ -133,11 +155,11 @@ impl<T> Domain<T> {
         Apart(Pin { domain: self, slot })
     }
 
-    /// Starts a batch and closes the gate behind it, if nobody else is inside or waits to be: never waits for others to
-    /// leave. The slot must be idle.
+    /// Starts a batch and closes the gate behind it, if nobody else is inside or waits to be, or to close: never waits
+    /// for others to leave. The slot must be idle.
     pub(crate) fn enter_alone(&self, slot: usize) -> (Pin<'_, T>, Option<Closed<'_, T>>) {
         let pin = self.enter(slot);
-        if self.waiting.load(Ordering::Acquire) != 0 {
+        if self.waiting.load(Ordering::Acquire) != 0 || self.closing.load(Ordering::Acquire) != 0 {
             return (pin, None);
         }
         let Some(gate) = try_lock(&self.gate) else { return (pin, None) };
@@ -146,15 +168,22 @@ impl<T> Domain<T> {
         let joined = self.joined.load(Ordering::Acquire) as usize;
         let is_inside = |(at, other): (usize, &Slot)| at != slot && other.pin.load(Ordering::Acquire) != IDLE;
         // Dropping it opens the gate again.
-        let closed = Closed { domain: self, _gate: gate };
+        let closed = Closed { domain: self, _gate: gate, _turn: None };
         let alone = !self.slots[..joined].iter().enumerate().any(is_inside);
         (pin, alone.then_some(closed))
     }
 
-    /// Closes the gate and waits until every batch has ended: at most as long as the longest batch. The caller must not
-    /// be in a batch itself, which `crate::keyspace::Worker` makes sure of by borrowing.
+    /// Closes the gate, when all are inside who wait to be, and waits until every batch has ended: at most as long as
+    /// the longest batch. The caller must not be in a batch itself, which `crate::keyspace::Worker` makes sure of by
+    /// borrowing.
     pub(crate) fn close(&self) -> Closed<'_, T> {
-        let gate = lock(&self.gate);
+        self.closing.fetch_add(1, Ordering::AcqRel);
+        let turn = lock(&self.closers);
+        let mut gate = lock(&self.gate);
+        while self.waiting.load(Ordering::Acquire) != 0 {
+            gate = wait(&self.all_in, gate);
+        }
+        self.closing.fetch_sub(1, Ordering::AcqRel);
         self.closed.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         for slot in &self.slots {
@@ -162,7 +191,7 @@ impl<T> Domain<T> {
                 yield_now();
             }
         }
-        Closed { domain: self, _gate: gate }
+        Closed { domain: self, _gate: gate, _turn: Some(turn) }
     }
 
     /// Takes something that is no longer published and frees it when no pin can reach it. The queue is as long as what
@@ -279,6 +308,56 @@ mod tests {
         assert!(domain.enter_alone(one).1.is_none(), "somebody is");
     }
 
+    /// However many close the gate one behind the other, a batch that waits begins behind the one that it has met.
+    #[test]
+    fn who_waits_is_let_in_before_the_next_one_closes() {
+        for round in 0..200 {
+            let domain = Domain::<()>::new(1);
+            let slot = domain.join().unwrap();
+            let order = std::sync::Mutex::new(Vec::new());
+            std::thread::scope(|scope| {
+                let first = domain.close();
+                for _ in 0..3 {
+                    scope.spawn(|| {
+                        let _closed = domain.close();
+                        order.lock().unwrap().push("closed");
+                    });
+                }
+                scope.spawn(|| {
+                    let _pin = domain.enter(slot);
+                    order.lock().unwrap().push("in");
+                });
+                while domain.waiting.load(Ordering::SeqCst) == 0 {
+                    std::thread::yield_now();
+                }
+                drop(first);
+            });
+            assert_eq!(*order.lock().unwrap(), ["in", "closed", "closed", "closed"], "round {round}");
+        }
+    }
+
+    /// Who closes gets to it, though somebody goes in and out all the time.
+    #[test]
+    fn who_closes_is_not_kept_out_by_batches() {
+        let domain = Domain::<()>::new(2);
+        let slots = [domain.join().unwrap(), domain.join().unwrap()];
+        let closed = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for slot in slots {
+                let (domain, closed) = (&domain, &closed);
+                scope.spawn(move || {
+                    while !closed.load(Ordering::SeqCst) {
+                        drop(domain.enter_alone(slot));
+                    }
+                });
+            }
+            for _ in 0..100 {
+                drop(domain.close());
+            }
+            closed.store(true, Ordering::SeqCst);
+        });
+    }
+
     #[test]
     fn gate_excludes_batches() {
         let domain = Domain::<()>::new(3);
@@ -389,6 +468,38 @@ mod loom_tests {
                 busy.store(false, Ordering::Relaxed);
             }
             other.join().expect("the other does not panic");
+        });
+    }
+
+    /// Two who close and one who goes in: all of them come to it, whoever waits for whom.
+    #[test]
+    fn two_who_close_and_a_batch_exclude_each_other() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let domain = Arc::new(Domain::<()>::new(1));
+            let slot = domain.join().expect("one slot is free");
+            let busy = Arc::new(AtomicBool::new(false));
+            let alone = |busy: &AtomicBool| {
+                assert!(!busy.swap(true, Ordering::Relaxed), "two at once");
+                busy.store(false, Ordering::Relaxed);
+            };
+            let others = [true, false].map(|closes| {
+                let (domain, busy) = (domain.clone(), busy.clone());
+                loom::thread::spawn(move || {
+                    if closes {
+                        let _closed = domain.close();
+                        alone(&busy);
+                    } else {
+                        let _pin = domain.enter(slot);
+                        alone(&busy);
+                    }
+                })
+            });
+            let closed = domain.close();
+            alone(&busy);
+            drop(closed);
+            others.into_iter().for_each(|other| other.join().expect("the other does not panic"));
         });
     }
 

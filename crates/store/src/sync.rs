@@ -4,10 +4,10 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering, fence},
-    sync::{Mutex, MutexGuard},
+    sync::{Condvar, Mutex, MutexGuard},
 };
 #[cfg(not(loom))]
-pub(crate) use parking_lot::{Mutex, MutexGuard};
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -39,6 +39,18 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     return mutex.try_lock().ok();
     #[cfg(not(loom))]
     mutex.try_lock()
+}
+
+/// Gives a mutex back until it is told to, and has it again then; it may be told without a cause.
+pub(crate) fn wait<'m, T>(told: &Condvar, guard: MutexGuard<'m, T>) -> MutexGuard<'m, T> {
+    #[cfg(loom)]
+    return told.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner);
+    #[cfg(not(loom))]
+    {
+        let mut guard = guard;
+        told.wait(&mut guard);
+        guard
+    }
 }
 
 /// Lets another thread run while waiting for a flag that it will clear within one batch.
