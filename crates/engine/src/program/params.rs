@@ -5,10 +5,11 @@ use super::budget::{Limits, exceeded};
 use super::expr::Fault;
 use super::json::{JSON_BYTE_NS, JSON_VALUE_BYTES, JSON_VALUE_NS, Json, values_in};
 use super::steps::{Param, ParamKind, Program};
-use super::text::{self, shown};
+use super::text;
 use super::value::Value;
 use crate::config::Settings;
 use crate::error::{Error, ErrorCode};
+use crate::excerpt::shown;
 
 /// What the JSON of a program's arguments may take: half of its time, and its memory. Said by their bytes before they
 /// are read.

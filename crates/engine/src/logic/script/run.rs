@@ -114,7 +114,11 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         }
         let engine = self.inner.context().engine;
         let may_be_full = shebang::flag::ALLOW_OOM | shebang::flag::NO_WRITES;
-        if flags & may_be_full == 0 && engine.special.has(special::LIMITED) && !engine.has_room() {
+        if flags & may_be_full == 0
+            && engine.special.has(special::LIMITED)
+            && !engine.has_room()
+            && !engine.gives_way()
+        {
             return Err(ErrorCode::OutOfMemory.into());
         }
         Ok(())
