@@ -2,37 +2,23 @@
 //! fires belongs to its program, however the program runs.
 
 use weft_engine::reply::Protocol;
-use weft_store::Digest;
 
-use crate::running::{bench, words};
+use crate::running::bench;
+use crate::support::stored::{digest, store, words};
 use crate::support::{Bench, show};
 
 const COUNT: &str = r#"{"params":[{"name":"event","type":"object"}],"steps":[["INCR","fired"],
     {"do":["GET","a"],"as":"a"},["APPEND","seen","${a};"],
     {"assert":{"<":[{"coalesce":["${event.value}",0]},"7"]},"code":"LARGE","message":"${event.key} is ${event.value}"}]}"#;
 
-fn stored(bench: &mut Bench, client: u32, kind: &str, name: &str, text: &str) {
-    let reply = words(bench, client, &[kind, "SET", name, text]);
-    assert!(reply.parse::<u64>().is_ok(), "{name}: {reply}");
-}
-
-fn digest(bench: &mut Bench, client: u32) -> Digest {
-    let mut digest = Digest::default();
-    bench.attempt(client, |attempt| {
-        digest = attempt.digest();
-        false
-    });
-    digest
-}
-
 #[test]
 fn what_fires_in_a_quick_program_sees_what_was_written_and_fails_with_it() {
     let (mut bench, client) = bench();
-    stored(&mut bench, client, "PROGRAM", "count", COUNT);
-    stored(&mut bench, client, "TRIGGER", "t", r#"{"key":"u:*","inside":"count"}"#);
+    store(&mut bench, client, "PROGRAM", "count", COUNT);
+    store(&mut bench, client, "TRIGGER", "t", r#"{"key":"u:*","inside":"count"}"#);
     let program = r#"{"params":[{"name":"v","type":"int"}],"steps":[
         {"do":["GET","a"],"as":"before"},["SET","a","${v}"],["SET","u:1","${v}"],["INCR","b"],{"return":"${before}"}]}"#;
-    stored(&mut bench, client, "PROGRAM", "p", program);
+    store(&mut bench, client, "PROGRAM", "p", program);
     assert_eq!(bench.text(client, "PROGRAM RUN p 3"), "nil");
     assert_eq!(bench.text(client, "MGET a u:1 b fired seen"), "[3 3 1 1 3;]");
     let before = digest(&mut bench, client);
@@ -47,7 +33,7 @@ fn what_fires_in_a_quick_program_sees_what_was_written_and_fails_with_it() {
     assert!(stats.contains("fired:3 failed:2"), "{stats}");
     // The last write is not for good where something may fail that it fires.
     let last = r#"{"params":[{"name":"v","type":"int"}],"steps":[["SET","u:2","${v}"]]}"#;
-    stored(&mut bench, client, "PROGRAM", "last", last);
+    store(&mut bench, client, "PROGRAM", "last", last);
     assert_eq!(bench.text(client, "PROGRAM RUN last 8"), "-LARGE /steps/0 SET: trigger t: u:2 is 8");
     assert_eq!(bench.text(client, "EXISTS u:2"), "0");
 }
@@ -63,9 +49,9 @@ fn quick_programs_do_beside_triggers_what_others_do() {
     let mut both = [(); 2].map(|()| {
         let mut bench = Bench::new();
         let client = bench.connect(Protocol::Resp3);
-        stored(&mut bench, client, "PROGRAM", "count", COUNT);
-        stored(&mut bench, client, "TRIGGER", "t", r#"{"key":"u:*","inside":"count"}"#);
-        stored(&mut bench, client, "TRIGGER", "tell", r#"{"key":"u:1","on":"delete","stream":"told"}"#);
+        store(&mut bench, client, "PROGRAM", "count", COUNT);
+        store(&mut bench, client, "TRIGGER", "t", r#"{"key":"u:*","inside":"count"}"#);
+        store(&mut bench, client, "TRIGGER", "tell", r#"{"key":"u:1","on":"delete","stream":"told"}"#);
         (bench, client)
     });
     let (mut fired, mut failed) = (0, 0);
@@ -92,7 +78,7 @@ fn quick_programs_do_beside_triggers_what_others_do() {
         let outcomes = [(0, ""), (1, r#",{"for":"i","range":[0,0],"do":[]}"#)].map(|(which, more)| {
             let (bench, client) = &mut both[which];
             let text = format!(r#"{{"params":[{parameters}],"steps":[{}{end}{more}]}}"#, steps.join(","));
-            stored(bench, *client, "PROGRAM", "p", &text);
+            store(bench, *client, "PROGRAM", "p", &text);
             let replies = bench.run_batch(&[(*client, vec![format!("PROGRAM RUN p {p} {list}"); 2])]);
             let replies: Vec<String> = replies[0].iter().map(show).collect();
             let keys = bench.text(*client, "MGET a b u:1 u:2 fired seen");
@@ -119,14 +105,14 @@ fn what_fires_a_program_that_declares_its_keys_gets_the_keyspace_if_it_has_not_l
         let declares = |steps: &str| {
             format!(r#"{{"params":[{{"name":"event","type":"object"}}],"keys":["other"],"steps":[{steps}]}}"#)
         };
-        stored(bench, client, "PROGRAM", "declares", &declares(r#"["INCR","other"]"#));
-        stored(bench, client, "PROGRAM", "strays", &declares(r#"["INCR","third"]"#));
-        stored(bench, client, "PROGRAM", "outer", r#"{"steps":[["SET","a1","1"]]}"#);
-        stored(bench, client, "PROGRAM", "outer-declared", r#"{"keys":["a1"],"steps":[["SET","a1","1"]]}"#);
-        stored(bench, client, "PROGRAM", "chain", r#"{"steps":[["SET","a2","1"]]}"#);
-        stored(bench, client, "TRIGGER", "t", r#"{"key":"a*","inside":"declares"}"#);
-        stored(bench, client, "TRIGGER", "u", r#"{"key":"b*","inside":"chain"}"#);
-        stored(bench, client, "TRIGGER", "v", r#"{"key":"c*","inside":"strays"}"#);
+        store(bench, client, "PROGRAM", "declares", &declares(r#"["INCR","other"]"#));
+        store(bench, client, "PROGRAM", "strays", &declares(r#"["INCR","third"]"#));
+        store(bench, client, "PROGRAM", "outer", r#"{"steps":[["SET","a1","1"]]}"#);
+        store(bench, client, "PROGRAM", "outer-declared", r#"{"keys":["a1"],"steps":[["SET","a1","1"]]}"#);
+        store(bench, client, "PROGRAM", "chain", r#"{"steps":[["SET","a2","1"]]}"#);
+        store(bench, client, "TRIGGER", "t", r#"{"key":"a*","inside":"declares"}"#);
+        store(bench, client, "TRIGGER", "u", r#"{"key":"b*","inside":"chain"}"#);
+        store(bench, client, "TRIGGER", "v", r#"{"key":"c*","inside":"strays"}"#);
         for (at, (command, answer)) in [
             (&["SET", "a1", "1"][..], "OK"),
             (&["PROGRAM", "RUN", "outer"], "nil"),
