@@ -136,11 +136,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             Some(undoing) if undo => self.inner.abandon(undoing),
             Some(undoing) => self.inner.commit(undoing),
             // With nothing to be taken back by it is ended in the middle only when the server stops.
-            None if self.killed && self.wrote => {
-                // Before anybody else comes to what it has left.
-                engine.stop_in_the_middle();
-                self.inner.context().local.effects.forget_group();
-            }
+            None if self.killed && self.wrote => self.inner.context().local.effects.forget_group(),
             None => {}
         }
         if self.undeclared && !self.strayed {
