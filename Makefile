@@ -284,8 +284,9 @@ test-packages: ## what `release` has made: installed in a clean Debian that boot
 	scripts/test-packages dist
 
 .PHONY: test-cross
-test-cross: ## test the protocol crate on arm64 and on big-endian s390x, emulated (Debian only)
+test-cross: ## test the protocol crate and the C library on arm64 and on big-endian s390x, emulated (Debian only)
 	scripts/test-cross
+	$(MAKE) -C clib machines
 
 .PHONY: clean
 clean: ## remove what builds and tests have written

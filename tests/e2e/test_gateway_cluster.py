@@ -402,6 +402,11 @@ class Load:
         end = self.rounds + rounds
         wait_for(lambda: self.failures or self.rounds >= end)
 
+    def go_on_all(self):
+        """Until each counter has been counted by somebody who has begun after this."""
+        since = time.monotonic()
+        wait_for(lambda: self.failures or all(any(begin >= since for begin, _, _ in list(self.times[key])) for key in self.keys))
+
     def stop(self):
         self.over.set()
         for thread in self.threads:
@@ -530,7 +535,7 @@ class Losses(Loaded, unittest.TestCase):
     def test_a_primary_is_killed(self):
         lost = self.cluster.primary_of(SLOT_OF_B)
         counters = self.counters_of(lost)
-        self.load.go_on()
+        self.load.go_on_all()
         gone = time.monotonic()
         lost.kill()
         # Each primary brings its own events: one that is not there is waited for, as by commands.
@@ -541,7 +546,7 @@ class Losses(Loaded, unittest.TestCase):
         wait_for(self.is_served)
         back = time.monotonic()
         self.assertEqual(subscriber.reply(), ["psubscribe", "*", 1])
-        self.load.go_on()
+        self.load.go_on_all()
         self.load.stop()
         # What was on its way is in doubt, and says so; what came later waited for the replica.
         self.assertEqual([reply for reply in self.load.errors if not connection_lost(reply)], [])
@@ -558,7 +563,7 @@ class Losses(Loaded, unittest.TestCase):
         self.server = gateway(self.cluster.url(), "--upstream-timeout", str(SHORT_MS))
         self.addCleanup(self.server.stop)
         self.load = Load(self.server.port, self.keys)
-        self.load.go_on()
+        self.load.go_on_all()
         lost = self.cluster.primary_of(SLOT_OF_B)
         heir = self.cluster.replica_of(lost)
         subscriber = self.server.connect()
@@ -585,7 +590,7 @@ class Losses(Loaded, unittest.TestCase):
         finally:
             os.kill(lost.process.pid, signal.SIGCONT)
         wait_for(self.cluster.is_well)
-        self.load.go_on()
+        self.load.go_on_all()
         self.load.stop()
         # The limit is less than the others take to notice: until then requests are refused.
         refused = ("-ERR the server behind the gateway cannot be reached", "-CLUSTERDOWN")

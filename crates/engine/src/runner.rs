@@ -61,7 +61,8 @@ pub(crate) fn run_handler(
 ) -> Result<(), Error> {
     // Without a lock no key is touched, or each by the handler itself.
     let locked = !matches!(context.hold, Hold::Batch(_) | Hold::Nothing);
-    if locked {
+    // What a trigger reads is read by its owner, and not by who has fired it.
+    if locked && (context.fires || !context.is_inner) {
         context.engine.track_read(context.session, args);
     }
     context.local.effects.begin_command(args.spec);

@@ -3,6 +3,7 @@
 mod support;
 
 use support::{Bench, show};
+use weft_engine::blocking::End;
 use weft_engine::mailbox::Kill;
 use weft_engine::reply::Protocol;
 use weft_engine::session::Then;
@@ -265,6 +266,42 @@ fn replies_are_switched_off() {
     let mut bench = Bench::new();
     let a = bench.connect(Protocol::Respb);
     assert_eq!(bench.text(a, "CLIENT REPLY OFF"), "-ERR CLIENT REPLY is not available over RESPB");
+}
+
+/// What waits is answered later: that is the reply which is skipped, and none that comes before or behind it.
+#[test]
+fn replies_of_what_waits_are_skipped_too() {
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let mut bench = Bench::new();
+        let (waits, writes) = (bench.connect(protocol), bench.connect(protocol));
+        let blocks = [
+            ("BLPOP l 0", "RPUSH l x"),
+            ("BLMOVE l m LEFT LEFT 0", "RPUSH l x"),
+            ("BZPOPMIN z 0", "ZADD z 1 x"),
+            ("XREAD BLOCK 0 STREAMS s $", "XADD s * f v"),
+        ];
+        for (command, write) in blocks {
+            assert!(bench.run(waits, "CLIENT REPLY SKIP").is_empty());
+            assert!(bench.run(waits, command).is_empty());
+            bench.text(writes, write);
+            assert!(bench.hear(waits).is_empty(), "{command}");
+            assert_eq!(bench.text(waits, "ECHO next"), "next", "{command}");
+        }
+        assert!(bench.run(waits, "CLIENT REPLY OFF").is_empty());
+        assert!(bench.run(waits, "BLPOP l 0").is_empty());
+        bench.text(writes, "RPUSH l x");
+        assert!(bench.hear(waits).is_empty());
+        assert!(bench.run(waits, "PING").is_empty());
+        assert_eq!(bench.text(waits, "CLIENT REPLY ON"), "OK");
+        // Ended by somebody else.
+        let id = bench.text(waits, "CLIENT ID");
+        assert!(bench.run(waits, "CLIENT REPLY SKIP").is_empty());
+        assert!(bench.run(waits, "BLPOP none 0").is_empty());
+        assert_eq!(bench.text(writes, &format!("CLIENT UNBLOCK {id}")), "1");
+        assert!(bench.end_wait(waits, End::Timeout).is_empty());
+        assert!(bench.hear(waits).is_empty());
+        assert_eq!(bench.text(waits, "ECHO next"), "next");
+    }
 }
 
 #[test]

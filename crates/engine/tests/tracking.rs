@@ -47,6 +47,26 @@ fn a_key_that_was_read_is_told_of_once() {
     }
 }
 
+/// Its name may be one that who has fired it may not know.
+#[test]
+fn what_a_trigger_reads_is_not_tracked_for_who_has_fired_it() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let program = r#"{"steps":[{"do":["GET","secret"],"as":"x"},{"do":["STRLEN","secret"],"as":"y"}]}"#;
+    bench.run_args(b, &[b"PROGRAM", b"SET", b"p", program.as_bytes()]);
+    assert_eq!(bench.text(b, r#"TRIGGER SET t {"key":"k*","inside":"p"}"#), "1");
+    bench.text(a, "CLIENT TRACKING on");
+    for command in ["SET k v", "MSET k v k2 v", "EVAL return(redis.call('SET',KEYS[1],'v')) 1 k"] {
+        assert_eq!(bench.text(a, command), "OK");
+        bench.text(b, "SET secret 1");
+        assert!(got(&mut bench, a).is_empty(), "{command}");
+    }
+    // What it reads by itself is.
+    bench.text(a, "PROGRAM RUN p");
+    bench.text(b, "SET secret 2");
+    assert_eq!(got(&mut bench, a), [">[invalidate [secret]]"]);
+}
+
 #[test]
 fn every_way_to_change_a_key_is_told() {
     let mut bench = Bench::new();

@@ -9,16 +9,22 @@
 //! unpublishing, then reads the slots. So either the collector sees the pin, or the worker sees the unpublishing.
 //!
 //! **Invariant of the gate.** The same with the `closed` flag: either the closer sees the pin and waits, or the worker
-//! sees the flag and goes back out. Waiting workers block on the gate's mutex, which the closer holds.
+//! sees the flag and goes back out. Waiting workers block on the gate's mutex, which the closer holds, and go in under
+//! it: while somebody holds it the flag is his.
+//!
+//! **Order at the gate.** Closers stand in a queue of their own. The first of it closes the gate when all are inside
+//! who wait to be, so a batch waits for one of them, however many there are; while the gate is open nobody comes to
+//! wait.
 //!
 //! **Who waits in time gives up.** Whoever keeps what he has for long says so ([`Domain::set_kept`]). Workers that wait
 //! for the gate, or for others to leave, then go back as they came; one who was about to close it opens it again.
 //!
 //! **A batch alone.** A worker that is the only one to run commands closes the gate for the length of a batch, unless
-//! somebody is inside or waits to come in: then nobody is held up, and the batch is an ordinary one.
+//! somebody is inside, waits to come in or to close: then nobody is held up, and the batch is an ordinary one.
 
 use crate::sync::{
-    AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, Pause, fence, lock, lock_for_step, try_lock,
+    AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, Pause, fence, lock, lock_for_step, try_lock,
+    wait_for_step,
 };
 use std::collections::VecDeque;
 
@@ -41,8 +47,14 @@ pub(crate) struct Domain<T> {
     /// Somebody keeps what he has for long.
     kept: AtomicBool,
     gate: Mutex<()>,
-    /// Workers that found the gate closed and are not in yet.
+    /// Workers that found the gate closed and are not in yet: when they come in it becomes less under the gate's mutex.
     waiting: AtomicU64,
+    /// Told when nobody waits any more.
+    all_in: Condvar,
+    /// Whose turn it is to close.
+    closers: Mutex<()>,
+    /// Who has it, or waits for it, and has not closed yet.
+    closing: AtomicU64,
     /// Slots that have ever been taken: those behind them are idle.
     joined: AtomicU64,
     slots: Box<[Slot]>,
@@ -62,6 +74,8 @@ pub(crate) struct Apart<'d, T>(Pin<'d, T>);
 pub(crate) struct Closed<'d, T> {
     domain: &'d Domain<T>,
     _gate: MutexGuard<'d, ()>,
+    /// Given back behind the gate; a batch alone has none.
+    _turn: Option<MutexGuard<'d, ()>>,
 }
 
 impl<T> Domain<T> {
@@ -73,6 +87,9 @@ impl<T> Domain<T> {
             kept: AtomicBool::new(false),
             gate: Mutex::new(()),
             waiting: AtomicU64::new(0),
+            all_in: Condvar::new(),
+            closers: Mutex::new(()),
+            closing: AtomicU64::new(0),
             joined: AtomicU64::new(0),
             slots: (0..workers.clamp(1, WORKERS_MAX)).map(|_| slot()).collect(),
             limbo: Mutex::new(VecDeque::new()),
@@ -115,31 +132,25 @@ impl<T> Domain<T> {
     #[cold]
     fn wait_to_enter(&self, pin: &AtomicU64, gives_up: bool) -> bool {
         self.waiting.fetch_add(1, Ordering::AcqRel);
-        let is_in = loop {
-            if gives_up {
-                let Some(gate) = self.gate_in_time() else { break false };
-                drop(gate);
-            } else {
-                drop(lock(&self.gate));
-            }
-            if self.try_enter(pin) {
-                break true;
-            }
-        };
-        self.waiting.fetch_sub(1, Ordering::AcqRel);
+        let gate = if gives_up { self.in_time(&self.gate) } else { Some(lock(&self.gate)) };
+        let is_in = gate.is_some();
+        assert!(!is_in || self.try_enter(pin), "who holds the gate's mutex has not closed it");
+        if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.all_in.notify_one();
+        }
         is_in
     }
-    /// The gate's lock; nothing if somebody keeps what he has while another holds it.
-    fn gate_in_time(&self) -> Option<MutexGuard<'_, ()>> {
-        if let Some(gate) = try_lock(&self.gate) {
-            return Some(gate);
+    /// A mutex; nothing if somebody keeps what he has while another holds it.
+    fn in_time<'m>(&self, mutex: &'m Mutex<()>) -> Option<MutexGuard<'m, ()>> {
+        if let Some(guard) = try_lock(mutex) {
+            return Some(guard);
         }
         loop {
             if self.is_kept() {
                 return None;
             }
-            if let Some(gate) = lock_for_step(&self.gate) {
-                return Some(gate);
+            if let Some(guard) = lock_for_step(mutex) {
+                return Some(guard);
             }
         }
     }
@@ -187,8 +198,8 @@ impl<T> Domain<T> {
         Apart(Pin { domain: self, slot })
     }
 
-    /// Starts a batch and closes the gate behind it, if nobody else is inside or waits to be: never waits for others to
-    /// leave. The slot must be idle.
+    /// Starts a batch and closes the gate behind it, if nobody else is inside or waits to be, or to close: never waits
+    /// for others to leave. The slot must be idle.
     pub(crate) fn enter_alone(&self, slot: usize) -> (Pin<'_, T>, Option<Closed<'_, T>>) {
         self.close_behind(self.enter(slot))
     }
@@ -200,7 +211,7 @@ impl<T> Domain<T> {
     #[inline]
     fn close_behind<'d>(&'d self, pin: Pin<'d, T>) -> (Pin<'d, T>, Option<Closed<'d, T>>) {
         let slot = pin.slot;
-        if self.waiting.load(Ordering::Acquire) != 0 {
+        if self.waiting.load(Ordering::Acquire) != 0 || self.closing.load(Ordering::Acquire) != 0 {
             return (pin, None);
         }
         let Some(gate) = try_lock(&self.gate) else { return (pin, None) };
@@ -209,28 +220,49 @@ impl<T> Domain<T> {
         let joined = self.joined.load(Ordering::Acquire) as usize;
         let is_inside = |(at, other): (usize, &Slot)| at != slot && other.pin.load(Ordering::Acquire) != IDLE;
         // Dropping it opens the gate again.
-        let closed = Closed { domain: self, _gate: gate };
+        let closed = Closed { domain: self, _gate: gate, _turn: None };
         let alone = !self.slots[..joined].iter().enumerate().any(is_inside);
         (pin, alone.then_some(closed))
     }
 
-    /// Closes the gate and waits until every batch has ended: at most as long as the longest batch. The caller must not
-    /// be in a batch itself, which `crate::keyspace::Worker` makes sure of by borrowing.
+    /// Closes the gate, when all are inside who wait to be, and waits until every batch has ended: at most as long as
+    /// the longest batch. The caller must not be in a batch itself, which `crate::keyspace::Worker` makes sure of by
+    /// borrowing.
     pub(crate) fn close(&self) -> Closed<'_, T> {
-        let closed = self.shut(lock(&self.gate));
+        let gate = self.turn_to_close(false).expect("who does not give up comes to it");
+        let closed = self.shut(gate);
         self.wait_for_others(false);
         closed
     }
     /// The same; nothing, and the gate stays open, if somebody keeps what he has while this waits.
     pub(crate) fn close_in_time(&self) -> Option<Closed<'_, T>> {
         // Dropping it opens the gate again.
-        let closed = self.shut(self.gate_in_time()?);
+        let closed = self.shut(self.turn_to_close(true)?);
         self.wait_for_others(true).then_some(closed)
     }
-    fn shut<'d>(&'d self, gate: MutexGuard<'d, ()>) -> Closed<'d, T> {
+    /// Its turn to close, and the gate's mutex, when nobody waits to go in.
+    fn turn_to_close(&self, gives_up: bool) -> Option<[MutexGuard<'_, ()>; 2]> {
+        self.closing.fetch_add(1, Ordering::AcqRel);
+        let gate = self.wait_to_close(gives_up);
+        self.closing.fetch_sub(1, Ordering::AcqRel);
+        gate
+    }
+    fn wait_to_close(&self, gives_up: bool) -> Option<[MutexGuard<'_, ()>; 2]> {
+        let take = |mutex| if gives_up { self.in_time(mutex) } else { Some(lock(mutex)) };
+        let turn = take(&self.closers)?;
+        let mut gate = take(&self.gate)?;
+        while self.waiting.load(Ordering::Acquire) != 0 {
+            if gives_up && self.is_kept() {
+                return None;
+            }
+            gate = wait_for_step(&self.all_in, (&self.gate, gate));
+        }
+        Some([turn, gate])
+    }
+    fn shut<'d>(&'d self, [turn, gate]: [MutexGuard<'d, ()>; 2]) -> Closed<'d, T> {
         self.closed.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        Closed { domain: self, _gate: gate }
+        Closed { domain: self, _gate: gate, _turn: Some(turn) }
     }
     /// Waits until nobody is in a batch. Says whether that is so: always, where it does not give up.
     fn wait_for_others(&self, gives_up: bool) -> bool {
@@ -358,6 +390,56 @@ mod tests {
         drop((pin, closed));
         let _inside = domain.enter(two);
         assert!(domain.enter_alone(one).1.is_none(), "somebody is");
+    }
+
+    /// However many close the gate one behind the other, a batch that waits begins behind the one that it has met.
+    #[test]
+    fn who_waits_is_let_in_before_the_next_one_closes() {
+        for round in 0..200 {
+            let domain = Domain::<()>::new(1);
+            let slot = domain.join().unwrap();
+            let order = std::sync::Mutex::new(Vec::new());
+            std::thread::scope(|scope| {
+                let first = domain.close();
+                for _ in 0..3 {
+                    scope.spawn(|| {
+                        let _closed = domain.close();
+                        order.lock().unwrap().push("closed");
+                    });
+                }
+                scope.spawn(|| {
+                    let _pin = domain.enter(slot);
+                    order.lock().unwrap().push("in");
+                });
+                while domain.waiting.load(Ordering::SeqCst) == 0 {
+                    std::thread::yield_now();
+                }
+                drop(first);
+            });
+            assert_eq!(*order.lock().unwrap(), ["in", "closed", "closed", "closed"], "round {round}");
+        }
+    }
+
+    /// Who closes gets to it, though somebody goes in and out all the time.
+    #[test]
+    fn who_closes_is_not_kept_out_by_batches() {
+        let domain = Domain::<()>::new(2);
+        let slots = [domain.join().unwrap(), domain.join().unwrap()];
+        let closed = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for slot in slots {
+                let (domain, closed) = (&domain, &closed);
+                scope.spawn(move || {
+                    while !closed.load(Ordering::SeqCst) {
+                        drop(domain.enter_alone(slot));
+                    }
+                });
+            }
+            for _ in 0..100 {
+                drop(domain.close());
+            }
+            closed.store(true, Ordering::SeqCst);
+        });
     }
 
     #[test]
@@ -496,6 +578,38 @@ mod loom_tests {
                 busy.store(false, Ordering::Relaxed);
             }
             other.join().expect("the other does not panic");
+        });
+    }
+
+    /// Two who close and one who goes in: all of them come to it, whoever waits for whom.
+    #[test]
+    fn two_who_close_and_a_batch_exclude_each_other() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let domain = Arc::new(Domain::<()>::new(1));
+            let slot = domain.join().expect("one slot is free");
+            let busy = Arc::new(AtomicBool::new(false));
+            let alone = |busy: &AtomicBool| {
+                assert!(!busy.swap(true, Ordering::Relaxed), "two at once");
+                busy.store(false, Ordering::Relaxed);
+            };
+            let others = [true, false].map(|closes| {
+                let (domain, busy) = (domain.clone(), busy.clone());
+                loom::thread::spawn(move || {
+                    if closes {
+                        let _closed = domain.close();
+                        alone(&busy);
+                    } else {
+                        let _pin = domain.enter(slot);
+                        alone(&busy);
+                    }
+                })
+            });
+            let closed = domain.close();
+            alone(&busy);
+            drop(closed);
+            others.into_iter().for_each(|other| other.join().expect("the other does not panic"));
         });
     }
 

@@ -442,7 +442,8 @@ impl Core<'_> {
         let mut sink = ReplySink::new(output, session.wire);
         let mark = sink.mark();
         let ran = self.dispatch_to(tier, what, args, session, &mut sink);
-        if session.reply_mode != ReplyMode::On && ran == Ran::Done {
+        // Whoever waits is answered later: the mode holds for that.
+        if session.reply_mode != ReplyMode::On && ran == Ran::Done && session.wait.is_none() {
             if !is_subscription(what) {
                 sink.rollback(mark);
             }

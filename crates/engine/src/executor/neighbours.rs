@@ -310,7 +310,9 @@ impl<'e> Core<'e> {
         lent: &mut Lent<'_>,
         terms: Terms,
     ) -> usize {
-        let is_plain = !(terms.restricted || terms.limited || terms.triggered);
+        // What it fires may take long.
+        let waits = terms.triggered && self.is_turn_over();
+        let is_plain = !(terms.restricted || terms.limited || waits);
         let texts = Texts::default();
         let args = requests.args(&requests.list()[at], lent.bytes, &texts);
         if !is_plain || !self.local.programs.begins_quick(&self.engine.programs, &args) {
@@ -370,9 +372,14 @@ impl<'e> Core<'e> {
                 blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
             }
             drop(guards);
+            let everything = matches!(&outcome, Err(error) if error.code == ErrorCode::NeedsWorld);
+            if terms.triggered {
+                self.local.counted.end(self.stats, everything);
+                self.take_fired_of_turn();
+            }
             match outcome {
                 Ok(value) => value.answer(&mut sink),
-                Err(error) if error.code == ErrorCode::NeedsWorld => {
+                Err(_) if everything => {
                     sink.rollback(mark);
                     break;
                 }
@@ -384,6 +391,9 @@ impl<'e> Core<'e> {
             if lent.output.len() > terms.end {
                 // How long it is was not known before.
                 self.long_from = Some(from);
+                break;
+            }
+            if terms.triggered && self.is_turn_over() {
                 break;
             }
         }

@@ -13,15 +13,24 @@ impl Executor<'_> {
         if self.core.engine.is_busy() {
             return false;
         }
+        let from = output.end();
         // A script that keeps its key may just have begun to take long: then its place there is given back later.
         let batch = self.worker.enter_in_time();
         let own = (self.core.engine, &mut self.core.local);
         let ended = blocking::end_own(own, batch.as_ref(), session, output, end);
+        if ended && !session.takes_reply() {
+            output.take_back(from);
+        }
         session.look();
         ended
     }
     /// The reply of the session's blocked request, written by somebody else, has come.
-    pub fn served(&mut self, session: &mut Session) {
+    pub fn served(&mut self, session: &mut Session, output: &mut Output, reply: Output) {
+        if session.takes_reply() {
+            let from = output.end();
+            output.append(reply);
+            self.core.engine.hold_brought(output, from, true);
+        }
         let batch = self.worker.enter_in_time();
         blocking::served(self.core.engine, &mut self.core.local, batch.as_ref(), session);
         session.look();

@@ -12,7 +12,7 @@ use crate::config::Settings;
 /// The time that a step stands for where what will be done is counted before.
 pub(crate) const STEP_NS: u64 = 500;
 /// Elements, arguments and parts of texts that expressions may look at for one step.
-const ELEMENTS_PER_STEP: usize = 16;
+pub(super) const ELEMENTS_PER_STEP: usize = 16;
 /// Bytes that are copied in the time of a step.
 const BYTES_PER_STEP: usize = 1024;
 /// Bytes that are put together in the time of a step, where they were charged when their values were made.

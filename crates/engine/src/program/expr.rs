@@ -9,11 +9,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::budget::{Budget, LITTLE_BYTES};
-use super::functions::{self, Function};
+use super::functions::{self, ELEMENTS_PER_MEMBER, Function};
 use super::value::{Members, Value};
-
-/// Elements of a list that cost what a member of an object does.
-const ELEMENTS_PER_MEMBER: usize = 4;
 
 /// What an expression cannot give a value for.
 pub type Fault = Cow<'static, str>;

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::arithmetic::{self, whole};
+use super::budget::{ELEMENTS_PER_STEP, STEP_NS};
 use super::expr::Fault;
-use super::json::Json;
+use super::json::{JSON_BYTE_NS, JSON_VALUE_BYTES, JSON_VALUE_NS, Json, values_in};
 use super::text;
 use super::value::{Extent, Members, Value};
 use crate::find;
@@ -208,6 +209,9 @@ fn place(index: i64, len: usize) -> Option<usize> {
     }
 }
 
+/// Elements of a list that cost what a member of an object does.
+pub(super) const ELEMENTS_PER_MEMBER: usize = 4;
+
 /// Elements that a function may have to look at, or makes.
 pub(super) fn elements(function: Function, arguments: &[Value]) -> usize {
     if function == Function::Range {
@@ -217,13 +221,22 @@ pub(super) fn elements(function: Function, arguments: &[Value]) -> usize {
     if function == Function::Length {
         return 0;
     }
+    let times = match function {
+        Function::Names
+        | Function::Values
+        | Function::With
+        | Function::Without
+        | Function::Merge
+        | Function::Pairs => ELEMENTS_PER_MEMBER,
+        _ => 1,
+    };
     let of = |value: &Value| match value {
         Value::List(list) => list.len(),
         Value::Object(members) => members.len(),
         Value::Text(bytes) => bytes.len() / 64,
         _ => 0,
     };
-    arguments.iter().map(of).sum()
+    arguments.iter().map(of).sum::<usize>().saturating_mul(times)
 }
 
 /// Bytes that are put together in the time of a step.
@@ -239,10 +252,11 @@ pub(super) fn walked(function: Function, arguments: &[Value]) -> Option<Extent> 
         Function::ToJson | Function::In | Function::Min | Function::Max => {
             arguments.iter().any(Value::is_whole).then(all)
         }
-        // Reading one byte costs a quarter of what going over a value does.
+        // Its bytes; what it makes is counted when they have been paid for.
         Function::FromJson => {
             let bytes = arguments[0].extent().bytes;
-            Some(Extent { values: bytes / 4, ..Extent::default() })
+            let values = bytes * JSON_BYTE_NS * ELEMENTS_PER_STEP as u64 / STEP_NS;
+            Some(Extent { values, ..Extent::default() })
         }
         // A part is looked for byte by byte.
         Function::Split | Function::Replace => Some(searched(&arguments[0])),
@@ -279,6 +293,13 @@ pub(super) fn made(function: Function, arguments: &[Value]) -> Option<(Extent, u
         Function::Range => {
             let (count, ..) = in_range(arguments).ok()?;
             (u64::try_from(count).ok()?, 0, 0)
+        }
+        // As what arguments have: little of it too, since a short text may be many lists.
+        Function::FromJson => {
+            let values = values_in(&text(0)?);
+            let extent =
+                Extent { depth: 1, values: 0, bytes: bytes.saturating_add(values * JSON_VALUE_BYTES) };
+            return Some((extent, values * JSON_VALUE_NS / STEP_NS));
         }
         Function::Text => (1, all(), all() / JOINED_PER_STEP),
         Function::Join => {

@@ -1,5 +1,6 @@
 //! Owns: JSON texts as trees that keep what a plain tree loses: the order of members, that a name stands twice, and
-//! whether a number is an integer. Does not own: the grammar of JSON (`serde_json`), what a tree means.
+//! whether a number is an integer; what reading one takes. Does not own: the grammar of JSON (`serde_json`), what a
+//! tree means, who pays for reading it.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,6 +9,18 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::value::canonical;
+
+/// How long reading a byte of JSON takes at most.
+pub(super) const JSON_BYTE_NS: u64 = 2;
+/// How long reading a value of JSON and making it a program's takes at most, beside its bytes.
+pub(super) const JSON_VALUE_NS: u64 = 250;
+/// What a value takes in memory while it is read, beside its bytes.
+pub(super) const JSON_VALUE_BYTES: u64 = 128;
+
+/// How many values a text has at most, said by its bytes before it is read: names are among them.
+pub(super) fn values_in(text: &[u8]) -> u64 {
+    1 + text.iter().filter(|byte| b",:[{".contains(byte)).count() as u64
+}
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,20 +3,13 @@
 
 use super::budget::{Limits, exceeded};
 use super::expr::Fault;
-use super::json::Json;
+use super::json::{JSON_BYTE_NS, JSON_VALUE_BYTES, JSON_VALUE_NS, Json, values_in};
 use super::steps::{Param, ParamKind, Program};
 use super::text;
 use super::value::Value;
 use crate::config::Settings;
 use crate::error::{Error, ErrorCode};
 use crate::excerpt::shown;
-
-/// How long reading a value of JSON takes at most, beside its bytes.
-const JSON_VALUE_NS: usize = 250;
-/// How long reading a byte of JSON takes at most.
-const JSON_BYTE_NS: usize = 2;
-/// What a value takes in memory while it is read, beside its bytes.
-const JSON_VALUE_BYTES: usize = 128;
 
 /// What the JSON of a program's arguments may take: half of its time, and its memory. Said by their bytes before they
 /// are read.
@@ -35,10 +28,11 @@ impl Readable {
         let limits = self.limits;
         let slow = || exceeded("too much JSON in arguments", "time-ms", limits.time_ms);
         // What is far too long is not even looked through.
-        let left = self.left.checked_sub((text.len() * JSON_BYTE_NS) as u64).ok_or_else(slow)?;
-        let values = 1 + text.iter().filter(|byte| b",:[{".contains(byte)).count();
-        self.left = left.checked_sub((values * JSON_VALUE_NS) as u64).ok_or_else(slow)?;
-        let memory = (values * JSON_VALUE_BYTES + text.len()) as u64;
+        let bytes = text.len() as u64;
+        let left = self.left.checked_sub(bytes * JSON_BYTE_NS).ok_or_else(slow)?;
+        let values = values_in(text);
+        self.left = left.checked_sub(values * JSON_VALUE_NS).ok_or_else(slow)?;
+        let memory = values * JSON_VALUE_BYTES + bytes;
         let large = || exceeded("too much JSON in arguments", "memory", limits.memory);
         self.memory = self.memory.checked_sub(memory).ok_or_else(large)?;
         Ok(())

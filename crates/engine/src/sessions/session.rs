@@ -408,6 +408,12 @@ impl Session {
             && self.reply_mode == ReplyMode::On
             && !self.info.has(special);
     }
+    /// A request that has waited is answered: whether its client wants that.
+    pub(crate) const fn takes_reply(&mut self) -> bool {
+        let takes = matches!(self.reply_mode, ReplyMode::On);
+        self.reply_mode = self.reply_mode.next();
+        takes
+    }
     /// Whether requests have left nothing on it, but perhaps another user.
     #[must_use]
     pub fn is_fresh(&self) -> bool {

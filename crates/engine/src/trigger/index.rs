@@ -10,13 +10,19 @@
 //! looks at an index keeps the one that he has, and shares with the next one what is the same in both.
 
 use std::sync::Arc;
+use std::time::Instant;
 
+use super::FIRED_MAX;
 use super::definition::Trigger;
 use super::tree::{HEAD_BYTES, Node, word};
 use crate::glob;
 
 /// Triggers that are found for a key without an allocation.
 const FOUND_FEW: usize = 4;
+/// As many of one key are more than a command may fire: no further ones are looked for.
+const FOUND_MAX: usize = FIRED_MAX as usize + 1;
+/// So many that were looked at for one key have taken no time worth asking for.
+const LOOKED_FEW: usize = 64;
 /// Patterns of one beginning that are asked one by one; more are told apart by how they end.
 const ENDS_MIN: usize = 8;
 
@@ -203,20 +209,26 @@ impl Index {
         });
         found
     }
-    /// Those that a change of such a kind of a key fires, in the order of their names.
+    /// Those that a change of such a kind of a key fires, in the order of their names; where they are more than a
+    /// command may fire, so many of them in no order.
     pub fn find<'i>(&'i self, db: u8, key: &[u8], kinds: u8) -> Found<'i> {
-        let mut found = Found { few: [None; FOUND_FEW], len: 0, more: Vec::new(), at: 0 };
+        let mut found =
+            Found { few: [None; FOUND_FEW], len: 0, more: Vec::new(), at: 0, looked: 0, long_since: None };
         if self.may_have(key)
             && let Some(rest) = self.trunk.behind(key)
         {
             self.each(key, rest, |trigger| {
+                found.looked += 1;
+                if found.looked == LOOKED_FEW {
+                    found.long_since = Some(Instant::now());
+                }
                 if trigger.on & kinds != 0 && trigger.db.is_none_or(|other| other == db) {
                     found.push(trigger);
                 }
-                true
+                found.len < FOUND_MAX
             });
         }
-        if found.len > 1 {
+        if (2..FOUND_MAX).contains(&found.len) {
             found.found_mut().sort_unstable_by(|one, two| {
                 let name = |found: &Option<&'i Arc<Trigger>>| found.map(|trigger| &trigger.name);
                 name(one).cmp(&name(two))
@@ -263,6 +275,9 @@ pub struct Found<'i> {
     /// All of them, if they are not few.
     more: Vec<Option<&'i Arc<Trigger>>>,
     at: usize,
+    /// How many were looked at, and since when that has been many.
+    looked: usize,
+    long_since: Option<Instant>,
 }
 
 impl<'i> Found<'i> {
@@ -277,6 +292,14 @@ impl<'i> Found<'i> {
             }
         }
         self.len += 1;
+    }
+    /// How many there are.
+    pub(crate) const fn total(&self) -> usize {
+        self.len
+    }
+    /// Since when looking for them has taken a time that is to be counted, if it has.
+    pub(crate) const fn long_since(&self) -> Option<Instant> {
+        self.long_since
     }
     fn found_mut(&mut self) -> &mut [Option<&'i Arc<Trigger>>] {
         if self.more.is_empty() { &mut self.few[..self.len] } else { &mut self.more }

@@ -210,6 +210,27 @@ fn json_in_arguments_is_read_within_the_limits() {
     }
 }
 
+/// As in arguments: a list is two bytes of a text, and an allocation.
+#[test]
+fn json_in_a_text_counts_what_it_makes_before_it_is_read() {
+    let (mut bench, client) = bench();
+    let many = |count: usize, element: &str| format!("[{}]", vec![element; count].join(","));
+    let read = r#""params":[{"name":"j"}],"steps":[{"return":{"length":{"from_json":"${j}"}}}]"#;
+    for element in ["[]", "{}", "1", r#"{"a":{}}"#, "[[[[[[[[]]]]]]]]"] {
+        assert_eq!(run(&mut bench, client, read, &[&many(500, element)]), "500", "{element}");
+        let reply = run(&mut bench, client, read, &[&many(30_000, element)]);
+        assert!(reply.contains("too many steps"), "{element}: {reply}");
+    }
+    let reply = run(&mut bench, client, read, &[&"x".repeat(4_000_000)]);
+    assert!(reply.contains("too many steps"), "its bytes: {reply}");
+    let little = r#""params":[{"name":"j"}],"steps":[{"for":"i","range":[0,1000],"do":[{"let":{"x":{"from_json":"${j}"}}}]}]"#;
+    let reply = run(&mut bench, client, little, &[&many(100, "[]")]);
+    assert!(reply.contains("too many steps"), "little, often: {reply}");
+    let limited = format!(r#"{{"limits":{{"memory":100000,"time-ms":60000}},{read}}}"#);
+    let reply = words(&mut bench, client, &["PROGRAM", "EVAL", &limited, &many(1000, "[]")]);
+    assert!(reply.contains("too many bytes of values"), "{reply}");
+}
+
 #[test]
 fn finding_the_keys_of_a_program_takes_no_longer_than_it_may_run() {
     let (mut bench, client) = bench();

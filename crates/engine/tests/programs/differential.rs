@@ -15,6 +15,8 @@ use crate::support::{Bench, show};
 /// Programs where no time is given.
 const PROGRAMS: u64 = 1500;
 const KEYS: [&str; 4] = ["a", "b", "c", "d"];
+/// The key of a list, whose commands are given several arguments as one value. The model has a letter for an element.
+const LIST: &str = "l";
 
 struct Dice(u64);
 
@@ -170,11 +172,12 @@ impl Maker {
     }
     fn command(&mut self) -> Json {
         let key = *self.dice.of(&KEYS);
-        match self.dice.below(6) {
+        match self.dice.below(7) {
             0 | 1 => json!(["GET", key]),
             2 => json!(["SET", key, self.argument()]),
             3 => json!(["INCRBY", key, self.argument()]),
             4 => json!(["APPEND", key, self.argument()]),
+            5 => json!(["RPUSH", LIST, [self.argument(), self.argument(), self.dice.below(9)]]),
             _ => json!([*self.dice.of(&["DEL", "EXISTS"]), key]),
         }
     }
@@ -472,6 +475,12 @@ impl Model {
         let argument = match command.get(2) {
             None => String::new(),
             Some(expr) => match self.expr(expr)? {
+                List(list) if word(0) == "RPUSH" => {
+                    list.iter().try_for_each(|element| element.text().map(drop))?;
+                    let all = self.keys.entry(key).or_default();
+                    all.extend(list.iter().map(|_| 'x'));
+                    return Ok(Int(all.len() as i64));
+                }
                 // A list becomes as many arguments: only one of one element is as many as there may be.
                 List(list) => match &list[..] {
                     [one] => one.text()?,
@@ -547,6 +556,8 @@ fn random_programs_do_what_a_plain_interpreter_does() {
             let reply = bench.run_args(client, &[b"GET", key.as_bytes()]);
             assert_eq!(reply.iter().map(show).collect::<Vec<_>>(), [wanted], "{at}: {key}");
         }
+        let wanted = model.keys.get(LIST).map_or(0, String::len).to_string();
+        assert_eq!(bench.text(client, &format!("LLEN {LIST}")), wanted, "{at}: {LIST}");
         // What has grown for long says no more than what has not.
         if model.keys.values().any(|text| text.len() > 64) {
             model.keys.clear();

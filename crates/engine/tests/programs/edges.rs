@@ -227,6 +227,27 @@ fn a_loop_over_keys_is_about_the_database_that_select_has_chosen() {
 }
 
 /// What is made is asked about before it is made: by the steps that it takes, and by its bytes.
+/// A value that is a list is several arguments, which is seen when the program runs.
+#[test]
+fn what_was_written_with_a_list_of_arguments_is_taken_back() {
+    let (mut bench, client) = bench();
+    for (command, list) in [
+        (r#""SADD","k""#, r#"["a","b"]"#),
+        (r#""SET","k""#, r#"["v","EX",100]"#),
+        (r#""HSET","k""#, r#"{"f":1,"g":2}"#),
+        (r#""INCRBY","k""#, "[5]"),
+    ] {
+        for ends in [r#"{"fail":"MADE"}"#, r#"["LPUSH","text","x"]"#, r#"{"return":{"+":["x",1]}}"#] {
+            bench.text(client, "SET text v");
+            let steps = format!(r#"[[{command},"${{l}}"],{ends}]"#);
+            let text = format!(r#"{{"params":[{{"name":"l","type":"any"}}],"steps":{steps}}}"#);
+            let reply = words(&mut bench, client, &["PROGRAM", "EVAL", &text, list]);
+            assert!(reply.starts_with('-'), "{text} {list}: {reply}");
+            assert_eq!(bench.text(client, "EXISTS k"), "0", "{text} {list}");
+        }
+    }
+}
+
 #[test]
 fn functions_do_not_begin_what_takes_too_long() {
     let mut bench = Bench::new();

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod beside_triggers;
 mod budgets;
 mod differential;
 mod edges;

@@ -102,6 +102,7 @@ HRANDFIELD h 150000
 HRANDFIELD h -4000000
 HRANDFIELD h
 HSCAN h 0 COUNT 300000
+HSCAN h 0 COUNT 30000
 HSCAN h 0
 HSET h …
 HSETEX h EX 100 FIELDS 10000 …
@@ -186,6 +187,7 @@ SRANDMEMBER s -4000000
 SRANDMEMBER s
 SREM s …
 SSCAN s 0 COUNT 300000
+SSCAN s 0 COUNT 30000
 SPUBLISH news x
 STRLEN str
 SUBSTR str 0 -1
@@ -264,6 +266,7 @@ ZREVRANGEBYLEX z + -
 ZREVRANGEBYSCORE z +inf -inf
 ZREVRANK z m:1
 ZSCAN z 0 COUNT 300000
+ZSCAN z 0 COUNT 30000
 ZSCORE z m:1
 ZUNION 2 z z2
 ZUNIONSTORE d 2 z z2
@@ -279,6 +282,9 @@ const ADMITTED: &[&str] = &[
     "SRANDMEMBER s",
     "HRANDFIELD h",
     "HSCAN h 0",
+    "HSCAN h 0 COUNT 30000",
+    "SSCAN s 0 COUNT 30000",
+    "ZSCAN z 0 COUNT 30000",
     "ZPOPMIN z",
     "ZRANGE z 0 99",
     "ZRANGE z +inf -inf BYSCORE REV LIMIT 100 10",
@@ -340,6 +346,98 @@ fn no_command_of_a_program_holds_others_for_longer_than_it_may() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Runs something as large as is admitted, and says how long that took; `run` gives the reply for a size.
+fn largest_admitted(what: &str, mut run: impl FnMut(usize) -> String) -> f64 {
+    let mut size = 100_000;
+    loop {
+        let began = cpu_ms();
+        let reply = run(size);
+        let took_ms = cpu_ms() - began;
+        if !reply.contains("too many steps") {
+            println!("{took_ms:8.2} ms {size:6} of {what}");
+            assert!(reply.starts_with("-DONE"), "{what}, {size}: {reply}");
+            return took_ms;
+        }
+        assert!(took_ms < SHARE_MS * SLOWNESS, "{what}, {size}: refused behind {took_ms} ms");
+        size = size * 9 / 10;
+    }
+}
+
+/// JSON of the costliest shapes: its bytes and values are paid for before it is read.
+#[test]
+fn reading_json_in_a_program_holds_others_for_no_longer_than_it_may() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    bench.text(client, "CONFIG SET program-time-ms-max 60000");
+    let program = r#"{"limits":{"time-ms":60000},"params":[{"name":"j"}],
+        "steps":[{"let":{"x":{"from_json":"${j}"}}},{"fail":"DONE"}]}"#;
+    let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+    let mut wrong = Vec::new();
+    for element in ["[]", "[[]]", &deep, "{}", "[{}]", r#"{"a":{}}"#, "1", "1.25e-7", r#""a""#, r#""\u00e9""#]
+    {
+        let took_ms = largest_admitted(element, |size| {
+            let text = format!("[{}]", vec![element; 3 * size / element.len()].join(","));
+            let words = [&b"PROGRAM"[..], b"EVAL", program.as_bytes(), text.as_bytes()];
+            show(&bench.run_args(client, &words)[0])
+        });
+        if took_ms > SHARE_MS * SLOWNESS {
+            wrong.push(format!("{element}: {took_ms:.1} ms"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Functions of as many elements as there may be: `#` stands for how many.
+const EXPRESSIONS: &str = r#"
+{"range":[0,#]}
+{"pairs":{"range":[0,#]}}
+{"names":{"pairs":{"range":[0,#]}}}
+{"values":{"pairs":{"range":[0,#]}}}
+{"with":[{"pairs":{"range":[0,#]}},"x",1]}
+{"without":[{"pairs":{"range":[0,#]}},"0"]}
+{"merge":[{"pairs":{"range":[0,#]}},{"pairs":{"range":[0,#]}}]}
+{"sort":{"range":[#,0,-1]}}
+{"unique":{"range":[0,#]}}
+{"reverse":{"range":[0,#]}}
+{"append":[{"range":[0,#]},1]}
+{"concat":[{"range":[0,#]},{"range":[0,#]}]}
+{"slice":[{"range":[0,#]},1]}
+{"join":[{"range":[0,#]},","]}
+{"split":[{"join":[{"range":[0,#]},","]},","]}
+{"replace":[{"join":[{"range":[0,#]},","]},",",";;"]}
+{"to_json":{"range":[0,#]}}
+{"to_json":{"pairs":{"range":[0,#]}}}
+{"from_json":{"to_json":{"range":[0,#]}}}
+{"sum":{"range":[0,#]}}
+{"max":{"range":[0,#]}}
+{"in":[-1,{"range":[0,#]}]}
+{"==":[{"range":[0,#]},{"range":[0,#]}]}
+{"==":[{"pairs":{"range":[0,#]}},{"pairs":{"range":[0,#]}}]}
+{"map":{"in":{"range":[0,#]},"as":"x","give":"${x}"}}
+{"filter":{"in":{"range":[0,#]},"as":"x","where":true}}
+"#;
+
+#[test]
+fn no_function_of_a_program_holds_others_for_longer_than_it_may() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp3);
+    bench.text(client, "CONFIG SET program-time-ms-max 60000");
+    let mut wrong = Vec::new();
+    for expression in EXPRESSIONS.lines().filter(|line| !line.is_empty()) {
+        let took_ms = largest_admitted(expression, |size| {
+            let expression = expression.replace('#', &size.to_string());
+            let program = format!(
+                r#"{{"limits":{{"time-ms":60000}},"steps":[{{"let":{{"x":{expression}}}}},{{"fail":"DONE"}}]}}"#
+            );
+            show(&bench.run_args(client, &[b"PROGRAM", b"EVAL", program.as_bytes()])[0])
+        });
+        if took_ms > SHARE_MS * SLOWNESS {
+            wrong.push(format!("{expression}: {took_ms:.1} ms"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// The commands with keys that programs may run.
 fn with_keys(bench: &mut Bench, client: u32) -> Vec<String> {
     let serves = |(id, _): &(usize, _)| bench.engine.serves(CommandId(*id as u16));
@@ -382,7 +480,7 @@ pub(crate) fn collections(bench: &mut Bench, client: u32, elements: usize) {
     fill(&["RPUSH", "l"], &|at| vec![member(at)]);
     fill(&["SADD", "s"], &|at| vec![member(at)]);
     fill(&["HSET", "h"], &|at| vec![member(at), at.to_string()]);
-    fill(&["ZADD", "z"], &|at| vec![at.to_string(), member(at)]);
+    fill(&["ZADD", "z"], &|at| vec![format!("{at}.37"), member(at)]);
     fill(&["GEOADD", "g"], &|at| vec![(at % 180).to_string(), (at % 80).to_string(), member(at)]);
     let entries = r#"{"limits":{"steps":1000000,"keys":1000000,"bytes":100000000,"time-ms":60000},
         "params":[{"name":"n","type":"int"}],

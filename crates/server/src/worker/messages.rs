@@ -54,10 +54,7 @@ impl Worker<'_> {
                     self.io.touch(index);
                     self.lend(index, channel);
                     if let Some((session, output)) = self.io.client(index, channel) {
-                        let from = output.end();
-                        output.append(reply);
-                        self.executor.engine().hold_brought(output, from, true);
-                        self.executor.served(session);
+                        self.executor.served(session, output, reply);
                     }
                     self.settle(index);
                     self.paid(index, channel);

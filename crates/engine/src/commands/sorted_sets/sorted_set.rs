@@ -1,8 +1,10 @@
 //! Owns: the commands of sorted sets about single members. Does not own: ranges (`sorted_set_range`), taking from the
 //! ends (`sorted_set_pop`), several sets (`sorted_set_algebra`), the structure (`weft_store::sorted_set`).
 
+use std::io::Write as _;
+
 use weft_protocol::Arg;
-use weft_store::{Changed, Key, SortedSetRef};
+use weft_store::{Changed, Key, SortedSetRef, parse_int};
 
 use crate::args::Args;
 use crate::commands::common::collection::{
@@ -35,6 +37,9 @@ pub(crate) fn read<'c>(
     let (shard, mut op) = context.shard(key)?;
     Ok(shard.get_sorted_set(&mut op, key)?)
 }
+
+/// The first integer of 18 digits.
+const DIGITS_17: f64 = 1e17;
 
 /// A score as a number's shortest text.
 pub(crate) fn score_text(score: f64) -> Vec<u8> {
@@ -338,7 +343,7 @@ fn zscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let options = scan_options(args, "NOSCORES")?;
     // Valkey writes the scores of large sets with 17 digits, those of small ones as they were stored.
     let exact = set.encoding() == "listpack";
-    let mut met = Vec::new();
+    let (mut met, mut text) = (Vec::new(), Vec::new());
     let next = set.scan(cursor, options.count, |element| {
         if options.matches(element.member) {
             met.push(element);
@@ -350,28 +355,74 @@ fn zscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     for element in met {
         sink.bulk(element.member);
         if !options.names_only {
-            if exact { sink.bulk_double(element.score) } else { sink.bulk(&text_17(element.score)) }
+            if exact {
+                sink.bulk_double(element.score);
+                continue;
+            }
+            text.clear();
+            write_text_17(element.score, &mut text);
+            sink.bulk(&text);
         }
     }
     Ok(())
 }
 
-/// A score with 17 significant digits, as C's `%.17g` writes it.
-fn text_17(score: f64) -> Vec<u8> {
+/// Appends a score with 17 significant digits, as C's `%.17g` writes it. Each of a whole scan is written so.
+fn write_text_17(score: f64, text: &mut Vec<u8>) {
     if score.is_infinite() || score == 0.0 {
-        return score_text(score);
+        text.extend_from_slice(&score_text(score));
+        return;
     }
-    let text = format!("{score:.16e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let trim = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_string();
-    if !(-4..17).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{}e{sign}{:02}", trim(digits), exponent.unsigned_abs()).into_bytes();
+    // What has no fraction and no more digits is written as it is.
+    if score.abs() < DIGITS_17 && score.trunc() == score {
+        text.extend_from_slice(itoa::Buffer::new().format(score as i64).as_bytes());
+        return;
     }
-    let places = usize::try_from(16 - exponent).unwrap_or(0);
-    let text = format!("{score:.places$}");
-    if places > 0 { trim(&text).into_bytes() } else { text.into_bytes() }
+    // `-1.2345000000000000e-5`: the digits are the same where it is written without an exponent.
+    let mut scratch = [0; weft_protocol::number::DOUBLE_TEXT_MAX];
+    let mut room = &mut scratch[..];
+    let fits = write!(room, "{score:.16e}");
+    debug_assert!(fits.is_ok(), "a sign, 17 digits, a point, and an exponent of five at most");
+    let left = room.len();
+    let written = &scratch[..scratch.len() - left];
+    let Some(e) = written.iter().rposition(|byte| *byte == b'e') else { return };
+    let exponent = parse_int(&written[e + 1..]).and_then(|value| i32::try_from(value).ok()).unwrap_or(0);
+    let (sign, mantissa) = written[..e].split_at(usize::from(score < 0.0));
+    let mut digits = [b'0'; 17];
+    digits[0] = mantissa[0];
+    digits[1..].copy_from_slice(&mantissa[2..]);
+    let zeros = digits.iter().rev().take_while(|digit| **digit == b'0').count();
+    let digits = &digits[..digits.len() - zeros];
+    text.extend_from_slice(sign);
+    match usize::try_from(exponent) {
+        Ok(places @ 0..17) => {
+            let whole = digits.len().min(places + 1);
+            text.extend_from_slice(&digits[..whole]);
+            text.resize(text.len() + places + 1 - whole, b'0');
+            if whole < digits.len() {
+                text.push(b'.');
+                text.extend_from_slice(&digits[whole..]);
+            }
+        }
+        Err(_) if exponent >= -4 => {
+            text.extend_from_slice(b"0.");
+            text.resize(text.len() + exponent.unsigned_abs() as usize - 1, b'0');
+            text.extend_from_slice(digits);
+        }
+        _ => {
+            text.push(digits[0]);
+            if digits.len() > 1 {
+                text.push(b'.');
+                text.extend_from_slice(&digits[1..]);
+            }
+            text.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
+            let exponent = exponent.unsigned_abs();
+            if exponent < 10 {
+                text.push(b'0');
+            }
+            text.extend_from_slice(itoa::Buffer::new().format(exponent).as_bytes());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -393,7 +444,45 @@ mod tests {
             (0.0, "0"),
             (123_456.789, "123456.789"),
         ] {
-            assert_eq!(String::from_utf8_lossy(&text_17(score)), expected);
+            assert_eq!(text_17(score), expected);
+        }
+    }
+
+    fn text_17(score: f64) -> String {
+        let mut text = Vec::new();
+        write_text_17(score, &mut text);
+        String::from_utf8(text).unwrap()
+    }
+
+    /// With each number of places that a number may have, as they are written one by one.
+    #[test]
+    fn seventeen_digits_of_any_score() {
+        let plain = |score: f64| {
+            let text = format!("{score:.16e}");
+            let (digits, exponent) = text.split_once('e').unwrap();
+            let exponent: i32 = exponent.parse().unwrap();
+            let trim = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
+            if !(-4..17).contains(&exponent) {
+                let sign = if exponent < 0 { '-' } else { '+' };
+                return format!("{}e{sign}{:02}", trim(digits), exponent.unsigned_abs());
+            }
+            let places = usize::try_from(16 - exponent).unwrap();
+            let text = format!("{score:.places$}");
+            if places > 0 { trim(&text) } else { text }
+        };
+        let mut bits = 17_u64;
+        for at in 0..100_000 {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let any = f64::from_bits(bits);
+            let score = match at % 4 {
+                0 => any,
+                1 => (bits >> 40) as f64 / 100.0,
+                2 => (bits >> (at % 60)) as f64,
+                _ => (bits as i64) as f64 * 10_f64.powi(at % 40 - 30),
+            };
+            if score.is_finite() && score != 0.0 {
+                assert_eq!(text_17(score), plain(score), "{score:e}");
+            }
         }
     }
 }

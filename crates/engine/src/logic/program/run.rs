@@ -3,6 +3,8 @@
 
 mod loops;
 
+use std::time::Instant;
+
 use weft_protocol::table::flag;
 
 use super::cost::Cost;
@@ -15,6 +17,7 @@ use crate::handler::Scope;
 use crate::inner::{Inner, Refusal, Undoing};
 use crate::keys::each;
 use crate::program::budget::Limits;
+use crate::program::ends::Ends;
 use crate::program::expr::{Expr, Fault, Frame};
 use crate::program::keys::{self, Keys};
 use crate::program::parse::is_code;
@@ -98,6 +101,11 @@ struct Machine<'p, 'i, 'c, 'a, 'b> {
     late: Option<Late>,
     /// What it will write at its end; only if it sees to that itself.
     waits: Waits,
+    /// There are triggers, and it sees to what fires itself: each key that it writes is asked for.
+    asks: bool,
+    /// When the time of the operation around it is over, and when something has fired first, if it asks.
+    around: Option<Ends>,
+    firing: Option<Instant>,
     /// The step that runs.
     at: &'p Step,
 }
@@ -128,8 +136,7 @@ impl Program {
         if local.effects.recorder.has_journal() {
             return self.run_frame(inner, frame, plain, &mut None);
         }
-        // What a trigger does needs the journal of what fires it.
-        if !plain || !self.quick || special & special::TRIGGERS != 0 || !frame.budget.suffices_for_quick() {
+        if !plain || !self.quick || !frame.budget.suffices_for_quick() {
             return inner.whole(|inner| self.run_frame(inner, frame, plain, &mut None));
         }
         let mut late = Some(Late::default());
@@ -159,18 +166,15 @@ impl Program {
         };
         let Some(at) = self.steps.first() else { return Ok(Value::Null) };
         let db = inner.session().db;
-        let triggered = inner.context().engine.special.has(special::TRIGGERS);
-        let looks = triggered || inner.context().engine.special.has(special::HANDLERS);
-        let short = plain && !looks && !inner.session().info.has(client_flag::TRACKING);
-        let local = &mut *inner.context().local;
-        let (args, around) = (std::mem::take(&mut local.composed), local.ends);
-        // Its commands may fire what belongs to its time.
-        if triggered {
-            if around.is_none() {
-                local.told_ns = 0;
-            }
-            local.ends = frame.budget.begin_within(around);
+        let Context { engine, local, .. } = inner.context();
+        let triggered = engine.special.has(special::TRIGGERS);
+        let asks = triggered && late.is_some();
+        if asks {
+            local.triggers.index(&engine.triggers);
         }
+        let looks = triggered && !asks || engine.special.has(special::HANDLERS);
+        let (args, around) = (std::mem::take(&mut local.composed), local.ends);
+        let short = plain && !looks && !inner.session().info.has(client_flag::TRACKING);
         let mut machine = Machine {
             inner,
             frame: &mut frame,
@@ -181,19 +185,29 @@ impl Program {
             short,
             late: late.take(),
             waits: Waits::default(),
+            asks,
+            around,
+            firing: None,
             at,
         };
         machine.args.clear();
+        // What one that is quick fires has the time of what has fired it: it looks at no clock of its own.
+        if triggered && !asks && !(self.quick && around.is_some()) {
+            machine.begin_time();
+        }
         let mut outcome = machine.block(&self.steps);
         if outcome.is_ok() && !machine.waits.is_empty() {
             // Nothing can fail any more.
             let written = machine.set_waiting(true);
             outcome = written.map_err(|error| machine.failed(error)).and(outcome);
         }
-        let Machine { at, args, late: begun, .. } = machine;
+        let Machine { at, args, late: begun, firing, .. } = machine;
         *late = begun;
         let local = &mut *inner.context().local;
         (local.composed, local.ends) = (args, around);
+        if let Some(began) = firing {
+            local.fired_ns += u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        }
         local.programs.keep_room(frame.values);
         // SELECT holds inside the program.
         if inner.session().db != db {
@@ -332,6 +346,31 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         self.command_of_words(command)
     }
 
+    /// What its commands fire belongs to its time.
+    fn begin_time(&mut self) {
+        let local = &mut *self.inner.context().local;
+        if self.around.is_none() {
+            local.told_ns = 0;
+        }
+        local.ends = self.frame.budget.begin_within(self.around);
+    }
+    /// Whether a key that is about to be written may fire triggers, if it is not known to be asked for elsewhere.
+    #[inline]
+    fn may_fire(&mut self, name: &[u8]) -> bool {
+        self.asks && self.inner.context().local.triggers.last().has(name)
+    }
+    /// A command may fire: all that was done before it can be taken back from now on, and the clock runs.
+    #[cold]
+    fn begin_firing(&mut self) {
+        if let Some(late) = &mut self.late {
+            late.begin(self.inner);
+        }
+        if self.firing.is_none() {
+            self.firing = Some(Instant::now());
+            self.begin_time();
+        }
+    }
+
     /// Runs a command in its shorter form. `false`: it is one for the other way, and nothing has happened.
     fn run_short(&mut self, command: &'p Command, quick: Quick, short: Short) -> Result<bool, End> {
         let begins = self.args.room().len();
@@ -347,6 +386,12 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             let hash = self.inner.context().engine.keyspace.key(text).hash();
             (begins, begins + text.len(), hash)
         };
+        if self.asks && quick.writes {
+            let index = self.inner.context().local.triggers.last();
+            if index.has(&self.args.room()[at..end]) {
+                return Ok(false);
+            }
+        }
         let brings = match Short::compose_value(self.frame, &command.args, self.args.room()) {
             Some(composed) => composed?,
             None => return Ok(false),
@@ -516,10 +561,14 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             return self.inner.run(handler, args).map_err(|error| self.failed(error));
         }
         self.frame.budget.take_bytes(bytes as u64)?;
+        let fires = self.may_fire(args.bytes(1));
+        if fires {
+            self.begin_firing();
+        }
         let Some(late) = &mut self.late else {
             return self.inner.run(handler, args).map_err(|error| self.failed(error));
         };
-        let outcome = if quick.last && nothing_fails_behind(self.frame)? {
+        let outcome = if quick.last && !fires && nothing_fails_behind(self.frame)? {
             self.inner.run_for_good(handler, args)
         } else {
             late.begin(self.inner);
@@ -533,6 +582,12 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         self.look_at_keys(args)?;
         if spec.flags & flag::WRITE != 0 {
             self.frame.budget.take_bytes(bytes as u64)?;
+            if let Some(late) = &mut self.late {
+                late.begin(self.inner);
+            }
+            if self.asks {
+                self.begin_firing();
+            }
         }
         let short = is_short(args);
         if !short {
@@ -551,9 +606,9 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
     }
     #[cold]
     fn failed(&self, error: Error) -> End {
-        // Its keys were a guess.
-        let guessed = error.code == ErrorCode::Undeclared && self.declared.is_none();
-        End::Fault(if guessed { ErrorCode::NeedsWorld.into() } else { error })
+        // Its keys were a guess; or they are declared, and it runs under the locks of what has fired it.
+        let is_not_held = error.code == ErrorCode::Undeclared;
+        End::Fault(if is_not_held { ErrorCode::NeedsWorld.into() } else { error })
     }
 
     /// Whether a command looks at all keys, or changes them.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weft_protocol::table::{CommandSpec, flag};
+use weft_protocol::table::{CommandSpec, flag, key_flag};
 use weft_store::effect::TapeMark;
 use weft_store::wants;
 
@@ -47,14 +47,19 @@ pub(crate) fn needs(
 ) -> Option<Needs> {
     let index = local.triggers.index(&engine.triggers);
     let (mut shards, mut fires, mut world) = (Vec::new(), false, false);
-    // To ask one takes as long as its program may; behind that time no further one is asked.
-    let mut began = None;
+    // To ask one takes as long as its program may; behind that time no further one is asked, nor are more keys than may
+    // fire: it is refused, or most of them are not there.
+    let (mut began, mut all) = (None, 0);
     keys::each(args, |at| {
         let key = args.bytes(at);
         if world {
             return;
         }
-        for trigger in index.find(db, key, kind::SET | kind::DELETE) {
+        let found = index.find(db, key, kind::SET | kind::DELETE);
+        began = began.or(found.long_since());
+        all += found.total();
+        world |= all > FIRED_MAX as usize;
+        for trigger in found {
             fires = true;
             world |= began.is_some_and(|began: Instant| began.elapsed() > DEFAULT_TIME);
             if world {
@@ -268,6 +273,12 @@ pub(crate) fn run(
 ) -> Result<(), Error> {
     debug_assert!(args.spec.flags & flag::WRITE != 0, "only what writes fires");
     let index = Arc::clone(context.local.triggers.index(&context.engine.triggers));
+    if args.len() > FIRED_MAX as usize
+        && let Some(trigger) = one_too_many(context, &index, args)
+    {
+        let chain = Chain { trigger, before: None, depth: 1 };
+        return Err(named(&mut context.local.way, &chain, too_many()));
+    }
     if let Some(outcome) = direct::run(context, (handler, args), sink) {
         return outcome;
     }
@@ -304,15 +315,65 @@ pub(crate) fn run(
     outcome
 }
 
+/// A trigger that a command would fire beyond those that it may, as it is known before it runs: keys that it sets, and
+/// those that it deletes which are there.
+#[cold]
+fn one_too_many<'i>(context: &mut Context<'_, '_>, index: &'i Index, args: &Args<'_>) -> Option<&'i Trigger> {
+    let (db, mut all, mut last) = (context.db, 0, None);
+    keys::each_with_flags(args, |at, flags| {
+        let key = args.bytes(at);
+        if last.is_some() || !index.has(key) {
+            return;
+        }
+        let kind = if flags & key_flag::OW != 0 {
+            kind::SET
+        } else if flags & key_flag::RM != 0 && is_there(context, key) {
+            kind::DELETE
+        } else {
+            return;
+        };
+        let mut found = index.find(db, key, kind);
+        all += found.total();
+        if all > FIRED_MAX as usize {
+            last = found.next().map(|trigger| &**trigger);
+        }
+    });
+    last
+}
+
+fn is_there(context: &mut Context<'_, '_>, name: &[u8]) -> bool {
+    let (key, db) = (context.engine.keyspace.key(name), context.db);
+    let Ok((shard, mut op)) = context.shard_in(db, &key) else { return false };
+    shard.peek(&mut op, &key).is_some()
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::new(ErrorCode::Limit, format!("a command fires {FIRED_MAX} triggers at most"))
+}
+
 impl Firing<'_, '_, '_, '_> {
     /// Fires what the effects behind a mark fire.
     fn events_since(&mut self, mark: TapeMark, before: Option<&Chain<'_>>) -> Result<(), Error> {
         let index = self.index;
         let events = since(index, &self.inner.context().local.effects.recorder, mark);
         for event in &events {
-            for trigger in index.find(event.db, &event.key, event.kind) {
+            let found = index.find(event.db, &event.key, event.kind);
+            if found.long_since().is_some() {
+                self.long = true;
+                if self.inner.context().local.ends.is_some_and(|ends| ends.is_over()) {
+                    return Err(Error::new(ErrorCode::Limit, TOO_LONG));
+                }
+            }
+            // None of them is to begin where they are too many.
+            let is_too_many = self.fired as usize + found.total() > FIRED_MAX as usize;
+            for trigger in found {
                 let depth = before.map_or(0, |before| before.depth) + 1;
-                self.fire(&Chain { trigger, before, depth }, event)?;
+                let chain = Chain { trigger, before, depth };
+                if is_too_many {
+                    return Err(named(&mut self.inner.context().local.way, &chain, too_many()));
+                }
+                self.fire(&chain, event)?;
             }
         }
         Ok(())
@@ -325,7 +386,7 @@ impl Firing<'_, '_, '_, '_> {
         let outcome = if chain.depth > DEPTH_MAX {
             Err(Error::new(ErrorCode::Limit, format!("triggers fire {DEPTH_MAX} deep at most")))
         } else if self.fired > FIRED_MAX {
-            Err(Error::new(ErrorCode::Limit, format!("a command fires {FIRED_MAX} triggers at most")))
+            Err(too_many())
         } else if looks && self.inner.context().local.ends.is_some_and(|ends| ends.is_over()) {
             Err(Error::new(ErrorCode::Limit, TOO_LONG))
         } else {
