@@ -1,5 +1,5 @@
 """Owns: what a hostile client can cost Valkey with RESPB: the limits that its own scenarios (tests/e2e) do not reach, memory that comes
-back, and bytes that nobody would send. Does not own those scenarios. SEED says which bytes, ROUNDS how many connections."""
+back, what is answered whatever was set before, and bytes that nobody would send. Does not own those scenarios. SEED says which bytes, ROUNDS how many connections."""
 
 import json
 import os
@@ -121,6 +121,15 @@ class Costs(Valkey):
                     pass
                 self.assertEqual(wire.frame()[1][:2], ("goaway", 4))
             self.assertGreater(info(admin, "evicted_clients"), 0)
+
+
+class Answers(Valkey):
+    def test_hello_that_switches_ends_client_reply(self):
+        for mode in ("OFF", "SKIP"):
+            wire = self.open()
+            wire.send(request("CLIENT", "REPLY", mode) + request("HELLO", "3", "PROTO", "respb"))
+            self.assertEqual(wire.reply()["respb"]["version"], 1)
+            self.assertEqual([wire.call_on(channel, "PING") for channel in (0, 1, 0)], ["+PONG"] * 3)
 
 
 class Hostile(Valkey):
