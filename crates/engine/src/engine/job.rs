@@ -2,6 +2,7 @@
 //! when something goes there (`crate::executor`).
 
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use weft_lua::fiber::Inside;
 
@@ -10,6 +11,7 @@ use crate::reply::{Output, OutputPlace};
 use crate::requests::What;
 use crate::script::space::Space;
 use crate::session::Session;
+use crate::waits::Serving;
 
 /// Bytes of arguments whose memory is kept.
 const KEPT_BYTES_MAX: usize = 8 << 10;
@@ -24,6 +26,8 @@ pub struct Job {
     pub(crate) output: Output,
     /// The worker's state of Lua.
     pub(crate) space: Option<Box<Space>>,
+    /// Who waits for what the requests have written, and is to be served by later steps.
+    pub(crate) serving: VecDeque<Serving>,
     pub(crate) done: Arc<Mutex<Done>>,
 }
 
@@ -61,6 +65,7 @@ impl Job {
             session: stand_in,
             output: Output::default(),
             space: None,
+            serving: VecDeque::new(),
             done: Arc::default(),
         })
     }

@@ -17,6 +17,7 @@ use weft_lua::fiber::Fiber;
 
 use super::{Core, Host, Ran, Tier};
 use crate::args::{Args, Texts, check_arity};
+use crate::context::Local;
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Scope};
 use crate::job::{Done, Door, Input, Job, Outcome};
@@ -147,6 +148,7 @@ impl super::Executor<'_> {
         std::mem::swap(session, &mut job.session);
         session.held += std::mem::take(&mut job.session.held);
         self.core.local.scripts = job.space.take();
+        self.core.local.serving.append(&mut job.serving);
         if session.reply_mode != ReplyMode::On {
             job.done.lock().output.clear();
         }
@@ -172,6 +174,7 @@ impl super::Executor<'_> {
             // The client has gone.
             _ => {
                 self.core.local.scripts = job.space.take();
+                self.core.local.serving.append(&mut job.serving);
                 let batch = self.worker.enter();
                 self.core.release(&batch, &mut job.session);
             }
@@ -312,7 +315,7 @@ impl<'e> super::Executor<'e> {
     /// Whether operations can run on a stack of their own.
     pub(super) fn has_stack(&mut self) -> bool {
         if self.stack.fiber.is_none() && !self.stack.refused {
-            self.stack.fiber = fiber(self.core.engine, self.core.local.worker, self.core.local.worker.into());
+            self.stack.fiber = fiber(self.core.engine, &self.core.local);
             self.stack.refused = self.stack.fiber.is_none();
             self.stack.end = Some(self.core.engine.scripts.place(self.core.local.worker));
         }
@@ -320,14 +323,19 @@ impl<'e> super::Executor<'e> {
     }
 }
 
-fn fiber(engine: &Engine, worker: u16, seed: u64) -> Option<Fiber<'_, Input, Outcome>> {
+/// The stack of a worker whose own is `outer`.
+fn fiber<'e>(engine: &'e Engine, outer: &Local) -> Option<Fiber<'e, Input, Outcome>> {
     let mut place = engine.keyspace.worker()?;
     // What a stack is begun with has 1 KiB at most.
-    let mut core = Box::new(Core::new(engine, worker, seed));
+    let mut core = Box::new(Core::new(engine, outer.worker, outer.worker.into()));
+    if outer.serves_in_steps {
+        core.local.serve_in_steps();
+    }
     Fiber::new(move |door: Door, mut input| {
         core.local.door = Some(door.clone());
         while let Input::Job(mut job) = input {
             core.begin();
+            core.local.begin_step();
             core.local.scripts = job.space.take();
             let mut at = 0;
             while at < job.count {
@@ -353,6 +361,7 @@ fn fiber(engine: &Engine, worker: u16, seed: u64) -> Option<Fiber<'_, Input, Out
             }
             job.output.renew();
             job.space = core.local.scripts.take();
+            job.serving.append(&mut core.local.serving);
             let Ok(next) = door.give(Outcome::Done(job)) else { return };
             input = next;
         }
