@@ -123,7 +123,7 @@ fn a_large_string_is_saved_by_piece() {
     let key = keyspace.key(b"key");
     let mut recorder = Recorder::default();
     let mut op = Op::new(0, 1, &mut recorder);
-    worker.enter().lock(&key).set(&mut op, &key, NewValue::Bytes(&value), Expiry::None);
+    worker.enter().lock(&key).set(&mut op, &key, NewValue::string(&value), Expiry::None);
 
     let before = LIVE.get();
     PEAK.set(before);
