@@ -10,8 +10,8 @@
 //! **Large values** are told by piece, and nobody waits longer for one than for small ones. A collection that the walk
 //! meets stays where it is, and some of it is told under each lock. Who is about to change it before all of it is told
 //! sets a copy aside first: memory as it stands, 10 ms for a million members. Large strings are counted, so theirs
-//! costs nothing: it is set aside at once, and told as a string and what is written into it. What was set aside is told without a lock. The pieces of a key come out in their order, with others'
-//! keys between them.
+//! costs nothing: it is set aside at once, and told as a string and what is written into it. What was set aside is told
+//! without a lock. The pieces of a key come out in their order, with others' keys between them.
 //!
 //! FLUSHDB, FLUSHALL and SWAPDB change all keys at once: they make the saver void, and it is to be begun anew.
 

@@ -4,7 +4,8 @@
 //! Whoever takes what was written is served with the write, so that nobody comes between: they are no more than what
 //! it brought. But readers of a stream all get its entry, tens of thousands of them. [`READERS_AT_ONCE`] are served
 //! with the write, the others in steps of as many, between which others have their turns. Each step sees the stream as
-//! it is by then. So are takers beyond [`crate::context::TAKERS_AT_ONCE`] in one tick: they get what is left by then, in their order.
+//! it is by then. So are takers beyond [`crate::context::TAKERS_AT_ONCE`] in one tick: they get what is left by then, in
+//! their order.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -203,7 +204,7 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
             }
             if !left.take(&blocked) {
                 visit.goes_back();
-                local.serving.push_back(Serving { ready, visit });
+                put_off(local, Serving { ready, visit });
                 break;
             }
             serve(engine, local, guards, &blocked, now_ms);
@@ -221,7 +222,7 @@ pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, 
     while let Some(ready) = local.ready.pop_front() {
         let visit = Visit::begin(&mut batch.lock(&engine.keyspace.key(&ready.key)));
         let left_over = go_on((engine, local), batch, Serving { ready, visit }, (&mut left, now_ms));
-        local.serving.extend(left_over);
+        left_over.into_iter().for_each(|serving| put_off(local, serving));
     }
     local.takers_left = left.takers;
 }
@@ -236,6 +237,23 @@ pub(crate) fn serve_some(engine: &Engine, local: &mut Local, batch: &Batch<'_>, 
         if let Some(left_over) = go_on((engine, local), batch, serving, (&mut left, now_ms)) {
             local.serving.push_front(left_over);
         }
+    }
+    // What those have done who were served.
+    while let Some(ready) = local.ready.pop_front() {
+        let visit = Visit::begin(&mut batch.lock(&engine.keyspace.key(&ready.key)));
+        put_off(local, Serving { ready, visit });
+    }
+}
+
+/// Later steps go on with it. One of the same key that was put off just before has nobody whom this one has not.
+fn put_off(local: &mut Local, serving: Serving) {
+    let ready = &serving.ready;
+    if let Some(last) = local.serving.back_mut()
+        && (last.ready.db, &last.ready.key, &last.ready.news) == (ready.db, &ready.key, &ready.news)
+    {
+        *last = serving;
+    } else {
+        local.serving.push_back(serving);
     }
 }
 
