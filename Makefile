@@ -337,7 +337,7 @@ test-steps: test-rust bench-check test-counted test-go-e2e test-e2e test-console
 
 .PHONY: test-rust
 test-rust:
-	@$(STEP) test-rust cargo test --locked --workspace --no-fail-fast $(test_profile)
+	@$(STEP) test-rust scripts/test-rust $(test_profile)
 
 # What counts instructions does not mind company: what mostly compiles Go and C runs beside it.
 .PHONY: test-counted

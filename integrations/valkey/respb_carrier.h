@@ -27,6 +27,7 @@ int cmdHasPushAsReply(struct serverCommand *cmd);
 /* Channels are found by number in pages that exist when they have one. */
 #define PAGES 256
 #define PAGE_CHANNELS 256
+#define NUMBERS (PAGES * PAGE_CHANNELS)
 /* CLOSEs of refused channels that a client may leave unanswered (section 10). */
 #define UNANSWERED_MAX 1024
 /* Behind GOAWAY a carrier reads so long and so much before it ends the connection (section 8.5). */
@@ -60,28 +61,27 @@ typedef struct channel {
     unsigned long long queue_bytes; /* at least what waits in the client's command queue */
     uint32_t pushed;                /* requests so far: the sequence of the next (section 8.6) */
     uint32_t user_after;            /* of channel 0: the request whose answer decides about the user (section 8.2) */
+    size_t owes;                    /* output that its client held when that was last looked at */
+    listNode *writing, *awaits_user; /* in the carrier's lists, or NULL */
     int code;                       /* why it ends, -1 while nobody has said */
     int confirms;                   /* elements to come of SUBSCRIBE's answer */
     uint16_t number;
-    unsigned awaits_user : 1;
-    unsigned wants_write : 1;   /* in the carrier's list of writers */
     unsigned client_closed : 1; /* the client's CLOSE has come */
     unsigned is_over : 1;       /* past its output limit: nothing more runs */
     unsigned is_raw : 1;        /* what is written is RESP that was owed before RESPB */
     unsigned drains : 1;        /* what is written is taken, however much waits */
 } channel;
 
-/* A number whose channel has ended here, and whose CLOSE from the client has not come. */
-extern channel respb_closing;
-#define CLOSING (&respb_closing)
-
 struct carrier {
     connection *conn; /* NULL when the connection has ended */
     channel **pages[PAGES];
+    unsigned char *closing; /* a bit for each number: isClosing; NULL when there is none */
     channel *zero;
-    list *writers; /* channels whose replies wait for room, in turns */
-    int open, awaiting, unanswered;
+    list *writers;  /* channels whose replies wait for room, or whose output has to be counted, in turns */
+    list *awaiting; /* channels that wait for the user of channel 0, as they were opened */
+    int open, unanswered;
     unsigned long long queue_bytes;
+    size_t owes; /* output that the clients of all channels hold */
     char *in; /* bytes of a frame that is not whole, or that wait for the end of a pause */
     size_t in_len, in_size;
     char *out; /* [out_at, out_len) is to be sent, of which [out_at, out_ready) may be */
@@ -104,6 +104,11 @@ struct carrier {
     unsigned has_over : 1;
 };
 
+/* Whether the output of all channels is past its limit. */
+static inline int owesTooMuch(const carrier *k) {
+    return k->owes + k->out_len - k->out_at > respb_settings.connection_output_bytes_max;
+}
+
 static inline channel *channelOf(client *c) {
     return (channel *)c->conn;
 }
@@ -115,6 +120,11 @@ static inline channel **slotOf(carrier *k, uint16_t number, int make) {
         *page = zcalloc(sizeof(channel *) * PAGE_CHANNELS);
     }
     return &(*page)[number % PAGE_CHANNELS];
+}
+
+/* Whether a number's channel has ended here, and its CLOSE from the client has not come. */
+static inline int isClosing(const carrier *k, uint16_t number) {
+    return k->closing && k->closing[number / 8] >> (number % 8) & 1;
 }
 
 static inline channel *find(carrier *k, uint16_t number) {
@@ -142,6 +152,9 @@ channel *respbChannelMake(carrier *k, uint16_t number);
 channel *respbChannelOpen(carrier *k, uint16_t number, client *heir_of);
 channel *respbChannelFor(carrier *k, uint16_t number);
 void respbChannelEnd(channel *ch, int code);
+void respbClosed(carrier *k, uint16_t number);
+void respbCountOutput(channel *ch);
+void respbOver(channel *ch);
 void respbGiveUsers(carrier *k, int all);
 
 /* respb_request.c: from bytes to commands. */

@@ -9,11 +9,17 @@
 #include "respb_carrier.h"
 #include "module.h"
 
-channel respb_closing;
-
 static ConnectionType CT_Respb;
 
 /* ---- The virtual connection ---------------------------------------------------------------------------------------- */
+
+/* Has a channel looked at behind what is written: it writes more, and what it still holds is counted. */
+static void takeTurn(channel *ch) {
+    if (ch->writing) return;
+    listAddNodeTail(ch->on->writers, ch);
+    ch->writing = listLast(ch->on->writers);
+    respbActivate(ch->on);
+}
 
 static int respbConnWritev(connection *conn, const struct iovec *iov, int iovcnt) {
     channel *ch = (channel *)conn;
@@ -39,6 +45,7 @@ static int respbConnWritev(connection *conn, const struct iovec *iov, int iovcnt
         k->out_ready = k->out_len;
         respbFlush(k);
     }
+    if (ch->owes) takeTurn(ch);
     if (taken) return taken;
     errno = EAGAIN;
     return -1;
@@ -66,30 +73,39 @@ static int respbConnSetWriteHandler(connection *conn, ConnectionCallbackFunc han
     channel *ch = (channel *)conn;
     UNUSED(barrier);
     conn->write_handler = handler;
-    if (handler && !ch->wants_write) {
-        ch->wants_write = 1;
-        listAddNodeTail(ch->on->writers, ch);
-        respbActivate(ch->on);
-    }
+    if (handler) takeTurn(ch);
     return C_OK;
+}
+
+/* Nothing of a number counts until the client's CLOSE has come. */
+static void closingBegins(carrier *k, uint16_t number) {
+    if (!k->closing) k->closing = zcalloc(NUMBERS / 8);
+    k->closing[number / 8] |= 1 << (number % 8);
+    k->unanswered++;
+}
+
+void respbClosed(carrier *k, uint16_t number) {
+    k->closing[number / 8] &= ~(1 << (number % 8));
+    if (--k->unanswered) return;
+    zfree(k->closing);
+    k->closing = NULL;
 }
 
 /* The client is gone: its channel ends. */
 static void respbConnClose(connection *conn) {
     channel *ch = (channel *)conn;
     carrier *k = ch->on;
-    channel **slot = slotOf(k, ch->number, 0);
     int announce = k->conn && !k->leaving;
-    if (ch->wants_write) listDelNode(k->writers, listSearchKey(k->writers, ch));
-    if (ch->awaits_user) k->awaiting--;
+    if (ch->writing) listDelNode(k->writers, ch->writing);
+    if (ch->awaits_user) listDelNode(k->awaiting, ch->awaits_user);
     k->queue_bytes -= ch->queue_bytes;
+    k->owes -= ch->owes;
     k->open--;
-    *slot = NULL;
+    *slotOf(k, ch->number, 0) = NULL;
     if (announce && ch->client_closed) {
         respbOutputClose(k, ch->number, RESPB_DONE);
     } else if (announce && ch->number) {
-        *slot = CLOSING;
-        k->unanswered++;
+        closingBegins(k, ch->number);
         respbOutputClose(k, ch->number, ch->code < 0 ? RESPB_KILLED : ch->code);
     } else if (announce) {
         respbLeave(k, ch->code < 0 ? RESPB_KILLED : ch->code, NULL);
@@ -214,20 +230,17 @@ static int mustAwaitUser(channel *zero, uint32_t *after) {
     return 1;
 }
 
-/* Gives channels that wait the user of channel 0, where what they wait for is answered, or never will be. */
+/* Gives channels that wait the user of channel 0, where what they wait for is answered, or never will be. Who came later waits for the
+ * same request or a later one; only where CANCEL has taken one away for an earlier one, with the same user behind both. */
 void respbGiveUsers(carrier *k, int all) {
-    for (int page = 0; page < PAGES && k->awaiting; page++) {
-        if (!k->pages[page]) continue;
-        for (int i = 0; i < PAGE_CHANNELS; i++) {
-            channel *ch = k->pages[page][i];
-            if (!ch || ch == CLOSING || !ch->awaits_user) continue;
-            if (!all && (int32_t)(answered(k->zero) - ch->user_after) < 0) continue;
-            clientSetUser(ch->client, k->zero->client->user, k->zero->client->flag.authenticated);
-            ch->awaits_user = 0;
-            k->awaiting--;
-            k->waits = 1;
-            respbActivate(k);
-        }
+    for (listNode *ln; (ln = listFirst(k->awaiting));) {
+        channel *ch = listNodeValue(ln);
+        if (!all && (int32_t)(answered(k->zero) - ch->user_after) < 0) return;
+        clientSetUser(ch->client, k->zero->client->user, k->zero->client->flag.authenticated);
+        listDelNode(k->awaiting, ln);
+        ch->awaits_user = NULL;
+        k->waits = 1;
+        respbActivate(k);
     }
 }
 
@@ -240,20 +253,19 @@ static int channelsMax(carrier *k) {
 /* The channel of a request: NULL where the request is to be discarded. */
 channel *respbChannelFor(carrier *k, uint16_t number) {
     channel *ch = find(k, number);
-    if (ch == CLOSING) return NULL;
     if (ch) return ch;
+    if (isClosing(k, number)) return NULL;
     if (k->open >= channelsMax(k) || listLength(server.clients) >= server.maxclients) {
         int too_many = k->unanswered >= UNANSWERED_MAX;
-        *slotOf(k, number, 1) = CLOSING;
-        k->unanswered++;
+        closingBegins(k, number);
         respbOutputClose(k, number, RESPB_TOO_MANY);
         if (too_many) respbLeave(k, RESPB_TOO_MANY, NULL);
         return NULL;
     }
     ch = respbChannelOpen(k, number, k->zero->client);
     if (mustAwaitUser(k->zero, &ch->user_after)) {
-        ch->awaits_user = 1;
-        k->awaiting++;
+        listAddNodeTail(k->awaiting, ch);
+        ch->awaits_user = listLast(k->awaiting);
     }
     return ch;
 }
@@ -264,22 +276,43 @@ channel *respbChannelFor(carrier *k, uint16_t number) {
 int respbChannelStops(client *c) {
     if (!c->conn) return 0;
     channel *ch = channelOf(c);
-    if (ch->number == 0 && ch->on->awaiting) respbGiveUsers(ch->on, 0);
+    if (ch->number == 0 && listLength(ch->on->awaiting)) respbGiveUsers(ch->on, 0);
     return ch->is_over || ch->awaits_user || ch->on->leaving || !ch->on->conn;
+}
+
+/* Memory of a channel that its client does not know of; channel 0 has what all share. */
+size_t respbChannelMemory(client *c) {
+    if (!c->conn) return 0;
+    channel *ch = channelOf(c);
+    carrier *k = ch->on;
+    size_t bytes = sizeof(*ch) + ch->queue_bytes;
+    if (ch->half) bytes += sdsAllocSize(ch->half->bytes) + ch->half->batch.values_capacity * sizeof(respb_value);
+    if (ch->number == 0) bytes += sizeof(*k) + k->in_size + k->out_size + (k->batch.values ? k->batch.values_capacity * sizeof(respb_value) : 0);
+    return bytes;
 }
 
 /* A client is about to be freed: what it has run is answered. */
 void respbBeforeFree(client *c) {
     if (!c->flag.respb_channel || !c->conn) return;
     channel *ch = channelOf(c);
+    carrier *k = ch->on;
     if (ch->code < 0 && c->flag.close_after_reply)
         ch->code = c->lastcmd && c->lastcmd->proc == quitCommand ? RESPB_DONE : RESPB_KILLED;
-    if (ch->number == 0 && ch->on->awaiting) respbGiveUsers(ch->on, 1);
+    if (ch->number == 0 && listLength(k->awaiting)) respbGiveUsers(k, 1);
     c->flag.close_after_reply = 0;
     ch->drains = 1;
     while (clientHasPendingReplies(c)) {
         if (writeToClient(c) == C_ERR || c->nwritten <= 0) break;
     }
+    /* What channels that have ended are owed has no other limit. */
+    if (k->conn && k->out_len - k->out_at > respb_settings.connection_output_bytes_max) respbLeave(k, RESPB_OUTPUT_FULL, NULL);
+}
+
+/* What a channel's client holds now. */
+void respbCountOutput(channel *ch) {
+    ch->on->owes -= ch->owes;
+    ch->owes = getClientOutputBufferMemoryUsage(ch->client);
+    ch->on->owes += ch->owes;
 }
 
 /* Why a client is freed, for its CLOSE. */
@@ -287,15 +320,25 @@ void respbReason(client *c, int code) {
     if (c->flag.respb_channel && c->conn && channelOf(c)->code < 0) channelOf(c)->code = code;
 }
 
-/* Instead of freeing a client in the middle of a reply: it runs no more and ends when nothing is under way. */
-int respbOutputLimit(client *c) {
-    channel *ch = channelOf(c);
-    if (ch->is_over) return 0;
-    if (getClientOutputBufferMemoryUsage(c) <= respb_settings.output_bytes_max && !checkClientOutputBufferLimits(c)) return 0;
-    ch->is_over = 1;
-    ch->on->has_over = 1;
+/* A channel runs nothing more, and ends with what it is owed when nothing is under way. */
+void respbOver(channel *ch) {
+    if (ch->is_over) return;
+    ch->is_over = ch->on->has_over = 1;
     server.stat_client_outbuf_limit_disconnections++;
     respbActivate(ch->on);
+}
+
+/* Instead of freeing a client in the middle of a reply: it runs no more and ends when nothing is under way. What another's command
+ * pushes is no reply: it is cut off at once, since one command may push without end. */
+int respbOutputLimit(client *c) {
+    channel *ch = channelOf(c);
+    respbCountOutput(ch);
+    if (ch->owes <= respb_settings.output_bytes_max && !owesTooMuch(ch->on) && !checkClientOutputBufferLimits(c)) return 0;
+    respbOver(ch);
+    if (c->flag.pushing && c != server.current_client) {
+        respbReason(c, RESPB_OUTPUT_FULL);
+        freeClientAsync(c);
+    }
     return 0;
 }
 

@@ -115,7 +115,10 @@ int respbHelloFails(client *c, long long version, const respbHello *hello) {
     return 1;
 }
 
+/* Called before HELLO is answered. */
 int respbHelloEntries(client *c, const respbHello *hello) {
+    /* Over RESPB each request is answered, and so is what switches to it. */
+    if (hello->wants_respb) c->flag.reply_off = c->flag.reply_skip = c->flag.reply_skip_next = 0;
     return hello->wants_respb || c->flag.respb_channel;
 }
 
@@ -145,12 +148,13 @@ void respbHelloDone(client *c, const respbHello *hello) {
     addReplyBulkCString(c, respb_table_hash());
     addLimit(c, "capabilities", 0);
     addReplyBulkCString(c, "limits");
-    addReplyMapLen(c, 8);
+    addReplyMapLen(c, 9);
     addLimit(c, "channels", respb_settings.channels_max);
     addLimit(c, "unauthenticated_channels", respb_settings.unauthenticated_channels_max);
     addLimit(c, "queue_bytes", (long long)respb_settings.queue_bytes_max);
     addLimit(c, "connection_queue_bytes", (long long)respb_settings.connection_queue_bytes_max);
     addLimit(c, "output_bytes", (long long)respb_settings.output_bytes_max);
+    addLimit(c, "connection_output_bytes", (long long)respb_settings.connection_output_bytes_max);
     addLimit(c, "frame_bytes", (long long)respb_settings.frame_bytes_max);
     addLimit(c, "arguments", INT32_MAX);
     addLimit(c, "argument_bytes", server.proto_max_bulk_len);

@@ -42,6 +42,7 @@ static carrier *carrierMake(client *c) {
     carrier *k = zcalloc(sizeof(*k));
     k->conn = c->conn;
     k->writers = listCreate();
+    k->awaiting = listCreate();
     k->authenticated = c->flag.authenticated;
     listAddNodeTail(carriers, k);
     k->listed = listLast(carriers);
@@ -134,7 +135,7 @@ static void eachChannelFree(carrier *k) {
         if (!k->pages[page]) continue;
         for (int i = 0; i < PAGE_CHANNELS; i++) {
             channel *ch = k->pages[page][i];
-            if (ch && ch != CLOSING) freeClient(ch->client);
+            if (ch) freeClient(ch->client);
         }
     }
 }
@@ -156,6 +157,8 @@ static void carrierFree(carrier *k) {
     if (k->active) listDelNode(active, k->active);
     listDelNode(carriers, k->listed);
     listRelease(k->writers);
+    listRelease(k->awaiting);
+    zfree(k->closing);
     for (int page = 0; page < PAGES; page++) zfree(k->pages[page]);
     zfree(k->in);
     zfree(k->out);
@@ -169,7 +172,7 @@ static void runAwaited(carrier *k) {
     for (int page = 0; page < PAGES; page++) {
         for (int i = 0; k->pages[page] && i < PAGE_CHANNELS && !k->leaving; i++) {
             channel *ch = k->pages[page][i];
-            if (!ch || ch == CLOSING || ch->awaits_user) continue;
+            if (!ch || ch->awaits_user) continue;
             client *c = ch->client;
             if (c->cmd_queue.off == c->cmd_queue.len || !canParseCommand(c)) continue;
             if (processInputBuffer(c) == C_OK) respbAfterRun(k, c);
@@ -182,7 +185,7 @@ static int isHeld(carrier *k) {
     for (int page = 0; page < PAGES; page++) {
         for (int i = 0; k->pages[page] && i < PAGE_CHANNELS && !k->leaving; i++) {
             channel *ch = k->pages[page][i];
-            if (!ch || ch == CLOSING || !ch->client->flag.blocked) continue;
+            if (!ch || !ch->client->flag.blocked) continue;
             if (ch->client->bstate->btype == BLOCKED_POSTPONE) return 1;
             if (ch->queue_bytes) respbCountQueue(ch);
             if (ch->queue_bytes && respbQueueIsFull(ch, 0)) respbChannelEnd(ch, RESPB_QUEUE_FULL);
@@ -197,7 +200,7 @@ static void endOver(carrier *k) {
     for (int page = 0; page < PAGES; page++) {
         for (int i = 0; k->pages[page] && i < PAGE_CHANNELS && !k->leaving; i++) {
             channel *ch = k->pages[page][i];
-            if (ch && ch != CLOSING && ch->is_over) respbChannelEnd(ch, RESPB_OUTPUT_FULL);
+            if (ch && ch->is_over) respbChannelEnd(ch, RESPB_OUTPUT_FULL);
         }
     }
 }
@@ -215,7 +218,7 @@ static int carrierWork(carrier *k) {
         return 0;
     }
     if (k->has_over) endOver(k);
-    if (k->awaiting) respbGiveUsers(k, 0);
+    if (listLength(k->awaiting)) respbGiveUsers(k, 0);
     if (k->paused && !isHeld(k)) {
         k->paused = 0;
         k->waits = 1;
@@ -249,16 +252,13 @@ void respbBeforeWrites(void) {
 static void writersTurn(carrier *k) {
     unsigned long turns = listLength(k->writers);
     while (turns-- && k->conn && k->out_len - k->out_at < OUTPUT_HIGH) {
-        listNode *ln = listFirst(k->writers);
-        channel *ch = listNodeValue(ln);
-        listDelNode(k->writers, ln);
-        ch->wants_write = 0;
-        if (!ch->conn.write_handler) continue;
-        if (!ch->client->flag.protected && !ch->client->flag.close_asap) writeToClient(ch->client);
-        if (ch->conn.write_handler && !ch->wants_write && clientHasPendingReplies(ch->client)) {
-            ch->wants_write = 1;
-            listAddNodeTail(k->writers, ch);
-        }
+        channel *ch = listNodeValue(listFirst(k->writers));
+        listRotateHeadToTail(k->writers);
+        if (ch->conn.write_handler && !ch->client->flag.protected && !ch->client->flag.close_asap) writeToClient(ch->client);
+        respbCountOutput(ch);
+        if (ch->conn.write_handler && clientHasPendingReplies(ch->client)) continue;
+        listDelNode(k->writers, ch->writing);
+        ch->writing = NULL;
     }
 }
 
@@ -290,7 +290,7 @@ void respbAfterWrites(void) {
             k->conn = NULL;
             continue;
         }
-        if (k->leaving || k->awaiting || k->paused || k->waits || k->has_over) continue;
+        if (k->leaving || listLength(k->awaiting) || k->paused || k->waits || k->has_over) continue;
         if (listLength(k->writers) && !connHasWriteHandler(k->conn)) continue;
         listDelNode(active, ln);
         k->active = NULL;

@@ -35,6 +35,7 @@ typedef struct respbSettings {
     unsigned long long queue_bytes_max;            /* what waits, for each channel */
     unsigned long long connection_queue_bytes_max; /* the same for all channels of a connection */
     unsigned long long output_bytes_max;           /* replies not yet sent, for each channel */
+    unsigned long long connection_output_bytes_max; /* the same for all channels of a connection */
     unsigned long long frame_bytes_max;
 } respbSettings;
 extern respbSettings respb_settings;
@@ -53,6 +54,8 @@ extern respbSettings respb_settings;
                           respb_settings.connection_queue_bytes_max, 16ull << 20, MEMORY_CONFIG, NULL, NULL),               \
     createULongLongConfig("respb-output-bytes", NULL, MODIFIABLE_CONFIG, 0, LLONG_MAX, respb_settings.output_bytes_max,     \
                           256ull << 20, MEMORY_CONFIG, NULL, NULL),                                                         \
+    createULongLongConfig("respb-connection-output-bytes", NULL, MODIFIABLE_CONFIG, 0, LLONG_MAX,                           \
+                          respb_settings.connection_output_bytes_max, 512ull << 20, MEMORY_CONFIG, NULL, NULL),             \
     createULongLongConfig("respb-frame-bytes", NULL, MODIFIABLE_CONFIG, 16384, UINT32_MAX, respb_settings.frame_bytes_max,  \
                           1ull << 30, MEMORY_CONFIG, NULL, NULL),
 
@@ -69,8 +72,12 @@ int respbChannelStops(client *c);
 void respbBeforeFree(client *c);
 int respbOutputLimit(client *c);
 void respbReason(client *c, int code);
+size_t respbChannelMemory(client *c);
+#define respbMemory(c) ((c)->flag.respb_channel ? respbChannelMemory(c) : 0)
 
 /* Commands. */
+/* Replies of a client that is to be freed are dropped: what would run now would not be answered. */
+#define respbEnds(c) ((c)->flag.respb_channel && (c)->flag.close_asap)
 int respbCommandRefused(client *c);
 #define respbRefuses(c) (((c)->flag.respb_channel || (c)->flag.multi) && respbCommandRefused(c))
 void respbChannelCalls(client *c);
@@ -98,6 +105,8 @@ void respbHelloDone(client *c, const respbHello *hello);
 #define respbBeforeFree(c)
 #define respbOutputLimit(c) 0
 #define respbReason(c, code)
+#define respbMemory(c) 0
+#define respbEnds(c) 0
 #define respbRefuses(c) 0
 #define respbBeforeCall(c)
 #define respbConfirms(c) 0

@@ -50,7 +50,8 @@ static void outputGrow(carrier *k, size_t more) {
         if (k->out_size >= more) return;
     }
     size_t size = k->out_size ? k->out_size : PROTO_IOBUF_LEN;
-    if (k->out_at) {
+    /* Moving costs no more than what was sent since. */
+    if (k->out_at && k->out_at >= k->out_len - k->out_at) {
         memmove(k->out, k->out + k->out_at, k->out_len - k->out_at);
         k->out_len -= k->out_at;
         k->out_ready -= k->out_at;

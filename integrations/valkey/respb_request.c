@@ -144,6 +144,7 @@ static int runRequests(channel *ch, parsedCommand *requests, int count) {
     client *c = ch->client;
     int i;
     c->last_interaction = server.unixtime;
+    if (owesTooMuch(k)) respbOver(ch);
     if (c->flag.close_after_reply || c->flag.close_asap || ch->is_over) {
         for (i = 0; i < count; i++) requestFree(&requests[i]);
         return count;
@@ -194,7 +195,7 @@ static int runRequests(channel *ch, parsedCommand *requests, int count) {
 /* CANCEL (section 8.6): what blocks ends, what waits becomes an error in its place. */
 static void cancelRequest(carrier *k, uint16_t number, uint32_t sequence) {
     channel *ch = find(k, number);
-    if (!ch || ch == CLOSING) return;
+    if (!ch) return;
     client *c = ch->client;
     cmdQueue *queue = &c->cmd_queue;
     uint32_t first = ch->pushed - (uint32_t)(queue->len - queue->off), at = sequence - first;
@@ -215,12 +216,11 @@ static void cancelRequest(carrier *k, uint16_t number, uint32_t sequence) {
 
 static void closedByClient(carrier *k, uint16_t number) {
     channel *ch = find(k, number);
-    if (ch == CLOSING) {
-        *slotOf(k, number, 0) = NULL;
-        k->unanswered--;
-    } else if (ch) {
+    if (ch) {
         ch->client_closed = 1;
         freeClient(ch->client);
+    } else if (isClosing(k, number)) {
+        respbClosed(k, number);
     }
 }
 
@@ -411,6 +411,8 @@ void respbReadable(connection *conn) {
     if (is_shared) shared_in_busy = 1;
     respbTakeBytes(k, data, k->in_len + (size_t)n);
     if (is_shared) shared_in_busy = 0;
+    /* Requests that come in pieces count as Valkey's do: the largest client may be evicted. */
+    if (k->in && k->zero) updateClientMemUsageAndBucket(k->zero->client);
 }
 
 #endif

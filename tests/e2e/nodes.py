@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from server import REPLY_SECONDS, Wire, free_port
+from server import REPLY_SECONDS, Wire, free_port, request
 
 VALKEY = "9.1.2"
 CACHE = pathlib.Path(os.environ.get("WEFT_CACHE") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "weft")
@@ -40,8 +40,8 @@ def wait_for(holds, seconds=REPLY_SECONDS):
 class Node:
     """One server."""
 
-    def __init__(self, folder, timeout_ms, certificates):
-        self.folder, self.timeout_ms, self.certificates = folder, timeout_ms, certificates
+    def __init__(self, folder, timeout_ms, certificates, is_logged):
+        self.folder, self.timeout_ms, self.certificates, self.is_logged = folder, timeout_ms, certificates, is_logged
         self.port = free_port()
         self.tls_port = free_port() if certificates else None
         self.bus = free_port()
@@ -54,10 +54,20 @@ class Node:
             "--cluster-port", self.bus, "--cluster-config-file", f"nodes-{self.port}.conf", "--cluster-node-timeout", self.timeout_ms,
             "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
         ]
+        if self.is_logged:
+            words += ["--appendonly", "yes", "--appendfsync", "always", "--appenddirname", self.log_folder(), "--auto-aof-rewrite-percentage", "0"]
         if self.certificates:
             words += ["--tls-port", self.tls_port, "--tls-cluster", "yes", "--tls-replication", "yes", *self.certificates]
         self.process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL)
         wait_for(self.answers)
+
+    def log_folder(self):
+        return f"log-{self.port}"
+
+    def has_run(self, *words):
+        """How often it has run a request that it logs, by its log; it has answered nothing that is not there."""
+        files = (pathlib.Path(self.folder) / self.log_folder()).glob("*.incr.aof")
+        return sum(file.read_bytes().count(request(*words)) for file in files)
 
     def answers(self):
         assert self.process.poll() is None, "a node has ended"
@@ -88,13 +98,14 @@ class Node:
 
 
 class Cluster:
-    """Three primaries, each with a replica. With an authority for certificates they speak TLS, beside what they speak without."""
+    """Three primaries, each with a replica. With an authority for certificates they speak TLS, beside what they speak without. Where
+    they are `logged` each write is in a file before it is answered."""
 
-    def __init__(self, timeout_ms=PATIENT_MS, authority=None):
+    def __init__(self, timeout_ms=PATIENT_MS, authority=None, is_logged=False):
         self.folder = tempfile.TemporaryDirectory()
         self.is_tls = authority is not None
         certificates = authority.flags(*authority.sign("node")) if self.is_tls else ()
-        self.nodes = [Node(self.folder.name, timeout_ms, certificates) for _ in range(2 * PRIMARIES)]
+        self.nodes = [Node(self.folder.name, timeout_ms, certificates, is_logged) for _ in range(2 * PRIMARIES)]
         first = self.nodes[0]
         primaries, replicas = self.nodes[:PRIMARIES], self.nodes[PRIMARIES:]
         for number, node in enumerate(primaries):

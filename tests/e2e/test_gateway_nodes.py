@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 from behind import PATIENT, REDIS, Redis, gateway
+from certificates import Authority
 from nodes import wait_for
 from server import Closed, free_port, request
 
@@ -13,14 +14,14 @@ ROUNDS = 20
 
 
 class Sentinel:
-    """A Sentinel of the tests' own, which takes only a promise of the tests for a reason to act."""
+    """A Sentinel of the tests' own, which takes only a promise of the tests for a reason to act. `more`: lines of its settings."""
 
-    def __init__(self, folder, port_of_master):
+    def __init__(self, folder, port_of_master, more=""):
         self.port = free_port()
         path = f"{folder}/sentinel-{self.port}.conf"
         with open(path, "w", encoding="utf-8") as file:
             file.write(
-                f"port {self.port}\nbind 127.0.0.1\ndir {folder}\n"
+                f"port {self.port}\nbind 127.0.0.1\ndir {folder}\n{more}"
                 f"sentinel monitor main 127.0.0.1 {port_of_master} 1\n"
                 "sentinel down-after-milliseconds main 3600000\n"
             )
@@ -61,6 +62,42 @@ class BehindSentinel(unittest.TestCase):
                 wait_for(lambda: wire.call("SET", "k", "behind") == "+OK" and has("behind"))
                 self.assertRaises((Closed, ConnectionResetError), subscriber.reply)
                 self.assertEqual(wire.call("INCR", "n"), 1)
+
+    def test_all_of_it_under_tls(self):
+        """Sentinel, the master that it names and the one behind the failover; nothing of the gateway's goes without."""
+        with tempfile.TemporaryDirectory() as folder:
+            authority = Authority(folder)
+            flags = authority.flags(*authority.sign("node"))
+            ports = [free_port() for _ in range(2)]
+            one = Redis("--tls-port", ports[0], "--tls-replication", "yes", *flags)
+            self.addCleanup(one.stop)
+            two = Redis("--tls-port", ports[1], "--tls-replication", "yes", *flags, "--replicaof", "127.0.0.1", ports[0])
+            self.addCleanup(two.stop)
+            tls_port = free_port()
+            words = [f"{name[2:]} {value}\n" for name, value in zip(flags[::2], flags[1::2], strict=True)]
+            sentinel = Sentinel(folder, ports[0], f"tls-port {tls_port}\ntls-replication yes\n{''.join(words)}")
+            self.addCleanup(sentinel.stop)
+            server = gateway(f"sentinel+tls://127.0.0.1:{tls_port}/main", *PATIENT, "--upstream-ca", authority.file)
+            self.addCleanup(server.stop)
+
+            def has(value):
+                with two.connect() as direct:
+                    return direct.call("GET", "k") == value
+
+            with server.connect() as wire, sentinel.connect() as asked, one.connect() as master:
+                self.assertEqual(wire.call("SET", "k", "before"), "+OK")
+                # The port without TLS has nobody but the test itself.
+                plain = [line for line in master.call("CLIENT", "LIST").splitlines() if f"laddr=127.0.0.1:{one.port} " in line]
+                self.assertEqual(len(plain), 1, plain)
+                wait_for(lambda: has("before"))
+                wait_for(lambda: asked.call("SENTINEL", "FAILOVER", "main") == "+OK")
+                wait_for(lambda: asked.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main") == ["127.0.0.1", str(ports[1])])
+                wait_for(lambda: wire.call("SET", "k", "behind") == "+OK" and has("behind"))
+            # Whoever it is must show who it is.
+            with tempfile.TemporaryDirectory() as elsewhere:
+                others = Authority(elsewhere)
+                with gateway(f"sentinel+tls://127.0.0.1:{tls_port}/main", "--upstream-ca", others.file) as server, server.connect() as wire:
+                    self.assertIn("cannot be reached", wire.call("GET", "k"))
 
     def test_a_script_that_says_it_is_a_copy(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -405,6 +405,44 @@ class Limits(Behind):
             self.assertEqual(direct.call("INFO", "gateway"), "")
 
 
+class Vanished(Behind):
+    """The other end of a connection is gone, and no packet says so."""
+
+    def test_who_blocks_is_asked_for_by_the_system(self):
+        self.start()
+        with self.connect() as wire:
+            wait_for(lambda: wire.call("SET", "k", "v") == "+OK")
+            wire.send(request("BLPOP", "list", "0"))
+            wait_for(lambda: self.direct("INFO", "clients").count("blocked_clients:1\r\n"))
+            with self.server.connect() as admin:
+                lines = dict(line.partition(":")[::2] for line in admin.call("INFO", "gateway").splitlines())
+            count = int(lines["gateway_connections"]) + int(lines["gateway_leases"])
+            self.assertGreater(count, 1)
+
+            def are_asked_for():
+                # Within thirty seconds, and given up as long after.
+                timers = alarms(self.network.port)
+                return len(timers) == count and all(kind == KEEP_ALIVE and seconds <= 30 for kind, seconds in timers)
+
+            wait_for(are_asked_for)
+
+
+# The kind of a socket's timer that asks whether the other end is there.
+KEEP_ALIVE = 2
+
+
+def alarms(port):
+    """Of each connection to a port of this machine: the kind of its timer, and in how many seconds it goes off."""
+    found = []
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        for line in table.readlines()[1:]:
+            _, _, remote, state, _, timer, *_ = line.split()
+            if int(remote.partition(":")[2], 16) == port and state == "01":
+                kind, ticks = (int(number, 16) for number in timer.split(":"))
+                found.append((kind, ticks / os.sysconf("SC_CLK_TCK")))
+    return found
+
+
 class Kills(Behind):
     """The server is killed, and begins again where its log ends."""
 

@@ -148,7 +148,7 @@ class Leftovers(unittest.TestCase):
     def test_cancelled_waits_leave_nothing(self):
         """A wait with a time that is cancelled, unblocked, closed or served takes its time along."""
         with Server(threads=1) as server, Respb(server.port) as wire:
-            turns, each = 60, 5000
+            turns, each = 30, 5000  # 16 bytes that each leaves would be above the bound
 
             def turn(first):
                 wait = argv(1, "BLPOP", "nothing", "86400")

@@ -161,15 +161,8 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         if let Hold::Guards(guards) | Hold::World(_, guards) = &mut self.context.hold {
             guards.settle();
         }
-        let may = engine.has_room() || engine.may_run_without_room(spec) || self.may_overdraw();
+        let may = engine.has_room() || engine.may_run_without_room(spec) || engine.gives_way();
         if may { Ok(()) } else { Err(Refusal::NoRoom) }
-    }
-    /// Whether what a program or a trigger writes may wait for the next eviction: before the request room was made,
-    /// within it nothing can be evicted, and at the limit of a cache there is room for the first write alone. Scripts
-    /// are asked before their first write only.
-    fn may_overdraw(&self) -> bool {
-        let engine = self.context.engine;
-        self.place == LogPlace::Script && engine.evicts() && engine.has_room_beyond()
     }
 
     /// Runs a command that [may run](Self::admit). What it answers is [`reply`](Self::reply) until the next one; a

@@ -240,6 +240,11 @@ fn write(
     (handler, args): (Handler, &Args<'_>),
     sink: &mut ReplySink<'_>,
 ) -> Result<(), Error> {
+    let may_read = asked.stored.is_some() || may_read(context, args);
+    if asked.needs_tag() && !may_read {
+        let text = "a condition that names a tag compares what the key holds, which this user may not read";
+        return Err(Error::new(ErrorCode::NoPerm, text));
+    }
     let before = look(context, asked.stored, (args, asked.needs_tag()))?;
     let fails = asked.matching.as_ref().is_some_and(|tags| !tags.hold(before.as_ref()))
         || asked.none_matching.as_ref().is_some_and(|tags| tags.hold(before.as_ref()));
@@ -257,14 +262,21 @@ fn write(
         _ => {}
     }
     captured(context, handler, args)?;
-    let after = if removes { None } else { look(context, asked.stored, (args, true))? };
+    let after = if removes { None } else { look(context, asked.stored, (args, may_read))? };
     let went = match (&before, removes) {
         (_, true) => Went::Removed,
         (None, _) => Went::Created,
         (Some(_), _) => Went::Changed,
     };
+    let after = after.map(|present| Present { left_ms: present.left_ms.filter(|_| may_read), ..present });
     sink.told(Present::told(after.as_ref(), went));
     Ok(())
+}
+
+/// Whether the user may read the key that a command writes: a tag says what the key holds to whoever can guess it.
+fn may_read(context: &Context<'_, '_>, args: &Args<'_>) -> bool {
+    let session = &*context.session;
+    session.user.all || session.user.reads_key_in(session.db, args.bytes(1))
 }
 
 /// Runs the command that the request stands for, and keeps its reply.

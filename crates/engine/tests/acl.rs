@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Bench, show};
+use support::{Bench, cpu_ns, show};
 use weft_engine::mailbox::Kill;
 use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
@@ -415,12 +415,6 @@ fn users_are_kept_in_a_file() {
     assert_eq!(bench.text(a, "ACL LOAD"), "OK");
     assert_eq!(bench.killed, [(u, Kill::User)]);
     std::fs::remove_dir_all(&folder).expect("it is ours");
-}
-
-/// Nanoseconds that this thread has been on a CPU.
-fn cpu_ns() -> u64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux has it");
-    stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("its first number")
 }
 
 #[test]

@@ -3,31 +3,11 @@
 
 mod support;
 
+use support::stored::{bench, of_event, store, words};
 use support::{Bench, show};
 use weft_engine::background::Background;
 use weft_engine::reply::Protocol;
 use weft_store::{Op, Recorder, Section};
-
-fn bench() -> (Bench, u32) {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
-    (bench, client)
-}
-
-fn words(bench: &mut Bench, client: u32, words: &[&str]) -> String {
-    let replies = bench.run_args(client, &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
-    replies.iter().map(show).collect::<Vec<_>>().join(" ")
-}
-
-fn store(bench: &mut Bench, client: u32, kind: &str, name: &str, text: &str) {
-    let stored = words(bench, client, &[kind, "SET", name, text]);
-    assert!(stored.parse::<u64>().is_ok(), "{name}: {stored}");
-}
-
-/// A program of these steps that is given an event.
-fn of_event(steps: &str) -> String {
-    format!("{{\"params\":[{{\"name\":\"event\",\"type\":\"object\"}}],\"steps\":[{steps}]}}")
-}
 
 /// Does what can be done now.
 fn do_all(bench: &Bench) {

@@ -3,8 +3,7 @@
 
 mod support;
 
-use rustix::time::{ClockId, clock_gettime};
-use support::Bench;
+use support::{Bench, cpu_ns};
 use weft_engine::blocking::End;
 use weft_engine::reply::Protocol;
 
@@ -16,11 +15,6 @@ const RATIO_MAX: f64 = 30.0;
 const TRIES: usize = 3;
 /// Measurements before the test fails.
 const ATTEMPTS: usize = 4;
-
-fn cpu_ns() -> u64 {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
 
 /// A request with so many names: what stands before them, what makes one from its number, what stands behind.
 struct Wide {

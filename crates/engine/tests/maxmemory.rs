@@ -210,6 +210,38 @@ fn every_other_policy_makes_room() {
     }
 }
 
+/// A value that is as large as many keys pushes out as many: the limit is kept, and scripts are not refused meanwhile.
+#[test]
+fn large_values_push_out_small_keys() {
+    const LARGE_BYTES: usize = 64 << 10;
+    let mut full = Full::new("allkeys-lru", 0);
+    let client = full.client;
+    for number in 0..20_000 {
+        full.bench.run_args(client, &[b"SET", format!("s:{number}").as_bytes(), b"v"]);
+    }
+    let used = full.bench.engine.keyspace.used_bytes();
+    full.run(&format!("CONFIG SET maxmemory {used}"));
+    let large = vec![b'x'; LARGE_BYTES];
+    let mut most = 0;
+    for number in 0..10 {
+        let before = full.evicted();
+        let key = format!("l:{number}");
+        let reply = full.bench.run_args(client, &[b"SET", key.as_bytes(), &large]).remove(0);
+        assert_eq!(support::show(&reply), "OK", "{number}");
+        most = most.max(full.evicted() - before);
+    }
+    assert!(most > 300, "{most} keys at once make room for {LARGE_BYTES} bytes");
+    let script: &[u8] = b"for i = 1, 5 do redis.call('SET', KEYS[1] .. i, ARGV[1]) end return 'OK'";
+    for number in 0..5 {
+        let key = format!("e:{number}:");
+        let reply = full.bench.run_args(client, &[b"EVAL", script, b"1", key.as_bytes(), &large]).remove(0);
+        assert_eq!(support::show(&reply), "OK", "{number}");
+    }
+    while full.bench.engine.keyspace.used_bytes() > used {
+        full.run("PING");
+    }
+}
+
 #[test]
 fn volatile_policies_refuse_when_nothing_expires() {
     let mut full = Full::new("volatile-lru", 100);

@@ -3,11 +3,10 @@
 
 mod support;
 
-use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use support::{Bench, Reply};
+use support::{Bench, Reply, cpu_ns};
 use weft_engine::reply::Protocol;
 
 fn shown(reply: &Reply) -> String {
@@ -445,11 +444,6 @@ fn settings_of_cjson_may_be_given_in_part() {
                   cjson.encode_sparse_array(false, 2) return r";
     assert!(text(&mut bench, client, &["EVAL", script, "0"]).contains("1000"));
     assert!(text(&mut bench, client, &["EVAL", "return cjson.encode({[1000]=1})", "0"]).contains("sparse"));
-}
-
-fn cpu_ns() -> u64 {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// What several libraries take to load is bounded together.

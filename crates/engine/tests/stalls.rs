@@ -22,8 +22,7 @@ mod support;
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-use support::Bench;
+use support::{Bench, cpu_ns};
 use weft_engine::background::{Background, Part};
 use weft_engine::reply::Protocol;
 
@@ -149,12 +148,6 @@ fn name(at: u64) -> Vec<u8> {
 /// In no order.
 fn score(at: u64) -> Vec<u8> {
     (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40).to_string().into()
-}
-
-/// CPU time of this thread.
-fn cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// A server of one worker, and what its background would do.

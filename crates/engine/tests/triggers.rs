@@ -2,41 +2,19 @@
 
 mod support;
 
+use support::stored::{bench, digest, of_event, store, words};
 use support::{Bench, show};
 use weft_engine::background::Background;
 use weft_engine::context::Effects;
 use weft_engine::reply::Protocol;
-use weft_store::{Digest, ExpiryCycle, Section};
-
-fn bench() -> (Bench, u32) {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
-    (bench, client)
-}
-
-fn words(bench: &mut Bench, client: u32, words: &[&str]) -> String {
-    let replies = bench.run_args(client, &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
-    replies.iter().map(show).collect::<Vec<_>>().join(" ")
-}
+use weft_store::{ExpiryCycle, Section};
 
 fn program(bench: &mut Bench, client: u32, name: &str, steps: &str) {
-    let text = format!("{{\"params\":[{{\"name\":\"event\",\"type\":\"object\"}}],\"steps\":[{steps}]}}");
-    let stored = words(bench, client, &["PROGRAM", "SET", name, &text]);
-    assert!(stored.parse::<u64>().is_ok(), "{name}: {stored}");
+    store(bench, client, "PROGRAM", name, &of_event(steps));
 }
 
 fn trigger(bench: &mut Bench, client: u32, name: &str, text: &str) {
-    let stored = words(bench, client, &["TRIGGER", "SET", name, text]);
-    assert!(stored.parse::<u64>().is_ok(), "{name}: {stored}");
-}
-
-fn digest(bench: &mut Bench, client: u32) -> Digest {
-    let mut digest = Digest::default();
-    bench.attempt(client, |attempt| {
-        digest = attempt.digest();
-        false
-    });
-    digest
+    store(bench, client, "TRIGGER", name, text);
 }
 
 /// The server's background thread, step by step.

@@ -1,6 +1,7 @@
 //! Owns: what a reply that has come means for whoever waits for it, and for its connection; the gateway's own errors.
 //! Does not own: connections (`crate::link`), who has one (`crate::upstream`).
 
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,6 +15,27 @@ use weft_engine::tracking::Names;
 use crate::dial::{Checks, UNCHECKED};
 use crate::link::{Due, Expect, Link, OK};
 use crate::scripts::words;
+
+/// Whose a request is, and which of his.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whose {
+    /// His address.
+    pub to: Recipient,
+    /// The number that it was given when it was sent; 0 for none. A cluster's client may be answered by several nodes.
+    pub stamp: u64,
+}
+
+impl Whose {
+    pub(crate) const fn client(&self) -> u64 {
+        self.to.client
+    }
+}
+
+impl From<Recipient> for Whose {
+    fn from(to: Recipient) -> Self {
+        Self { to, stamp: 0 }
+    }
+}
 
 /// What a client is to be told.
 #[derive(Debug)]
@@ -32,10 +54,12 @@ pub enum Answer<'a> {
         /// It does not want to hear so.
         silent: bool,
     },
-    /// An error of the gateway's own.
+    /// An error of the gateway's own: it has not run.
     Error(Error),
     /// It has not run, or only reads: it may go again, elsewhere; or this is its answer.
     NotRun(Error),
+    /// Whether it has run is not known.
+    Doubt(Error),
     /// Null, where RESP2 has a null array.
     Null,
     /// Nothing, but its request is over.
@@ -45,11 +69,14 @@ pub enum Answer<'a> {
 }
 
 /// An answer that waits for those before it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Held {
     Reply(Vec<u8>, bool),
     Selected(u8),
+    /// It has not run.
     Error(Error),
+    /// Whether it has is not known.
+    Doubt(Error),
     Null,
     Nothing,
 }
@@ -60,6 +87,7 @@ impl Held {
             Answer::Reply { bytes, resp2 } => Self::Reply(bytes.to_vec(), resp2),
             Answer::Selected { db, .. } => Self::Selected(db),
             Answer::Error(error) | Answer::NotRun(error) => Self::Error(error),
+            Answer::Doubt(error) => Self::Doubt(error),
             Answer::Null => Self::Null,
             Answer::Nothing | Answer::Confirmed(_) => Self::Nothing,
         }
@@ -69,7 +97,7 @@ impl Held {
 /// Clients and their worker, as the upstream sees them.
 pub trait Front {
     /// A request that was forwarded is over. A client that is gone is passed over.
-    fn answer(&mut self, to: Recipient, answer: Answer<'_>);
+    fn answer(&mut self, whose: Whose, answer: Answer<'_>);
     /// Has the worker tell of a socket, under this place, once for each change. `false` if it cannot.
     fn watch(&mut self, socket: BorrowedFd<'_>, place: u32) -> bool;
     /// A client is about to be passed a reply of keys that the server tells of when they change.
@@ -91,7 +119,7 @@ pub(crate) enum Next {
     /// One answer less must come before somebody else has the connection.
     Cleared,
     /// The request has found nothing: it waits, over a connection of its own.
-    Wait(Recipient, bool, bool, Box<[u8]>),
+    Wait(Whose, bool, bool, Box<[u8]>),
     /// It may be that the server is no master any more.
     Doubt,
     /// A database was not selected, with this error: nothing may run that was to run in it.
@@ -101,9 +129,9 @@ pub(crate) enum Next {
 }
 
 /// Answers a request; one whose reply nobody wants is over without.
-pub(crate) fn tell(front: &mut impl Front, to: Recipient, silent: bool, answer: Answer<'_>) {
+pub(crate) fn tell(front: &mut impl Front, whose: impl Into<Whose>, silent: bool, answer: Answer<'_>) {
     front.answer(
-        to,
+        whose.into(),
         match answer {
             Answer::Selected { db, .. } => Answer::Selected { db, silent },
             _ if silent => Answer::Nothing,
@@ -112,144 +140,172 @@ pub(crate) fn tell(front: &mut impl Front, to: Recipient, silent: bool, answer: 
     );
 }
 
+/// The same of a reply that is due; nobody is told of one whose client is gone.
+fn tell_of(front: &mut impl Front, due: &Due, answer: Answer<'_>) {
+    if let Some(to) = due.to {
+        tell(front, to, due.silent, answer);
+    }
+}
+
 /// A reply has come.
 pub(crate) fn replied(
     link: &mut Link,
     due: Due,
-    place: std::ops::Range<usize>,
+    place: Range<usize>,
     checks: &Checks,
     front: &mut impl Front,
 ) -> Next {
-    let (resp2, mut tracks) = (link.resp2, link.tracks);
     link.asks_role &= !matches!(due.expect, Expect::Role);
-    let bytes = link.reply(place);
-    let is_error = bytes.first() == Some(&b'-');
+    let bytes = link.reply(place.clone());
     let is_copy = checks.moves && bytes.starts_with(b"-READONLY");
     let is_scripts = is_copy && link.may_say_anything(&due);
-    let tell = |front: &mut dyn FnMut(Recipient, Answer<'_>), answer| {
-        if let Some(to) = due.to {
-            front(to, if due.silent { Answer::Nothing } else { answer });
-        }
-    };
-    let tracked = match (due.to, &due.tracks) {
-        (Some(to), Some(names)) if !is_error => Some((to, names)),
-        _ => None,
-    };
+    let tracked = due.to.zip(due.tracks.clone()).filter(|_| !is_error(bytes));
     // One that was refused before it may have been what notes it.
     let is_noted = due.noted && due.failed.is_none();
-    if let Some((to, names)) = tracked
+    if let Some((whose, names)) = &tracked
         && is_noted
     {
-        front.track(to, names);
+        front.track(whose.to, names);
     }
-    let behind = &mut *front;
-    let mut front = |to, answer: Answer<'_>| behind.answer(to, answer);
-    let mut next = Next::GoOn;
+    let next = match due.expect {
+        Expect::Aside | Expect::Database | Expect::Own | Expect::Role | Expect::Unblock(..) => {
+            of_gateway(link, &due.expect, place)
+        }
+        Expect::Exec | Expect::Try(..) => of_transaction(link, due, place, front),
+        _ => of_client(link, due, place, checks, front),
+    };
+    if let Some((whose, names)) = &tracked
+        && !is_noted
+    {
+        front.held(whose.to, names);
+    }
+    match is_copy {
+        true if is_scripts => Next::Doubt,
+        true => Next::End(NO_MASTER.into()),
+        false => next,
+    }
+}
+
+/// One that nobody but the gateway waits for.
+fn of_gateway(link: &mut Link, expect: &Expect, place: Range<usize>) -> Next {
+    let bytes = link.reply(place);
+    match expect {
+        Expect::Database if is_error(bytes) => return Next::Refused(bytes.into()),
+        Expect::Database if bytes != OK => return Next::End(text(bytes)),
+        Expect::Database => link.is_selected(),
+        Expect::Role if !is_error(bytes) && words(bytes).next().is_none_or(|role| role != b"master") => {
+            return Next::End(NO_MASTER.into());
+        }
+        Expect::Unblock(at, attempt) => return Next::Woken(*at, *attempt),
+        // Those that answer by a line answer OK.
+        Expect::Own if is_error(bytes) || bytes.first() == Some(&b'+') && bytes != OK => {
+            return Next::End(text(bytes));
+        }
+        Expect::Own => return Next::Cleared,
+        _ => {}
+    }
+    Next::GoOn
+}
+
+/// One of a client's request.
+fn of_client(
+    link: &mut Link,
+    due: Due,
+    place: Range<usize>,
+    checks: &Checks,
+    front: &mut impl Front,
+) -> Next {
+    let (bytes, resp2) = (link.reply(place), link.resp2);
     // It may be another client's by now.
     let free = if due.lends == link.lends { Next::Free } else { Next::GoOn };
     match due.expect {
-        Expect::Aside => {}
-        Expect::Database if is_error => next = Next::Refused(bytes.into()),
-        Expect::Database if bytes != OK => next = Next::End(text(bytes)),
-        Expect::Database => link.is_selected(),
-        Expect::Role => {
-            if !is_error && words(bytes).next().is_none_or(|role| role != b"master") {
-                next = Next::End(NO_MASTER.into());
-            }
-        }
-        Expect::Unblock(at, attempt) => next = Next::Woken(at, attempt),
-        // Those that answer by a line answer OK.
-        Expect::Own if is_error || bytes.first() == Some(&b'+') && bytes != OK => {
-            next = Next::End(text(bytes));
-        }
-        Expect::Own => next = Next::Cleared,
-        Expect::Track(_) if is_error => {
+        Expect::Track(_) if is_error(bytes) => {
             let text = format!("the server behind the gateway does not tell of changes: {}", text(bytes));
-            tell(&mut front, Answer::Error(Error::err(text)));
+            tell_of(front, &due, Answer::Error(Error::err(text)));
         }
         Expect::Track(request) => {
             if let Some(to) = due.to {
-                front(to, Answer::Confirmed(request));
+                front.answer(to, Answer::Confirmed(request));
             }
-            tracks = true;
+            link.tracks = true;
         }
-        Expect::Plain | Expect::Watch => tell(&mut front, Answer::Reply { bytes, resp2 }),
-        Expect::Select(db) if !is_error => {
+        Expect::Instead(ref error) => tell_of(front, &due, Answer::Error((**error).clone())),
+        Expect::Select(_) if is_error(bytes) => {
+            tell_of(front, &due, Answer::Reply { bytes, resp2 });
+            return Next::Refused(bytes.into());
+        }
+        Expect::Select(db) => {
             link.is_selected();
             checks.db_max.fetch_max(db, Relaxed);
-            if let Some(to) = due.to {
-                front(to, Answer::Selected { db, silent: due.silent });
-            }
+            tell_of(front, &due, Answer::Selected { db, silent: due.silent });
         }
-        Expect::Select(_) => {
-            tell(&mut front, Answer::Reply { bytes, resp2 });
-            next = Next::Refused(bytes.into());
+        Expect::Block(true) if bytes.starts_with(b"-UNBLOCKED") => {
+            tell_of(front, &due, Answer::Error(ErrorCode::Cancelled.into()));
+            return if link.watches { Next::GoOn } else { free };
         }
-        Expect::Exec if is_error && !is_over(bytes) => {
-            tell(&mut front, Answer::Error(in_doubt(bytes)));
-            next = Next::End(still_open(bytes));
-            link.watches = false;
-        }
-        Expect::Exec => {
-            match due.failed.as_deref().filter(|_| is_error) {
-                // Without MULTI all that was behind it has run, but for what was refused.
-                _ if bytes.starts_with(NO_MULTI) => tell(&mut front, Answer::Error(in_doubt(bytes))),
-                Some(first) if Redirect::of(first).is_some() => {
-                    tell(&mut front, Answer::Reply { bytes: first, resp2 });
-                }
-                Some(first) => tell(&mut front, Answer::Error(aborted(first))),
-                None => tell(&mut front, Answer::Reply { bytes, resp2 }),
-            }
-            next = free;
-        }
-        Expect::Try(.., unblocked) if is_error && !is_over(bytes) => {
-            match (due.to, unblocked) {
-                (Some(to), Some(end)) => front(to, ended(end)),
-                _ => tell(&mut front, Answer::Error(in_doubt(bytes))),
-            }
-            next = Next::End(still_open(bytes));
-        }
-        Expect::Try(request, unblocked) => {
-            let inner = bytes.strip_prefix(b"*1\r\n");
-            let nothing = inner.is_some_and(|inner| matches!(inner, b"_\r\n" | b"$-1\r\n" | b"*-1\r\n"));
-            match (due.failed, inner, due.to) {
-                // It says by itself what is wrong with it.
-                (Some(first), ..) => tell(&mut front, Answer::Reply { bytes: &first, resp2 }),
-                (None, _, Some(to)) if nothing => match unblocked {
-                    Some(end) => front(to, ended(end)),
-                    None => next = Next::Wait(to, due.silent, resp2, request),
-                },
-                (None, Some(inner), _) => tell(&mut front, Answer::Reply { bytes: inner, resp2 }),
-                (None, None, _) => tell(&mut front, Answer::Reply { bytes, resp2 }),
-            }
-        }
-        Expect::Block(cancelled) => {
-            if cancelled && bytes.starts_with(b"-UNBLOCKED") {
-                tell(&mut front, Answer::Error(ErrorCode::Cancelled.into()));
-            } else {
-                tell(&mut front, Answer::Reply { bytes, resp2 });
-            }
-            next = if link.watches { Next::GoOn } else { free };
+        Expect::Block(_) => {
+            tell_of(front, &due, Answer::Reply { bytes, resp2 });
+            return if link.watches { Next::GoOn } else { free };
         }
         Expect::Alone => {
-            tell(&mut front, Answer::Reply { bytes, resp2 });
-            next = match link.watches {
+            tell_of(front, &due, Answer::Reply { bytes, resp2 });
+            return match link.watches {
                 true => Next::GoOn,
                 false if link.id == UNCHECKED => Next::End("it was made while a script ran".into()),
                 false => free,
             };
         }
+        _ => tell_of(front, &due, Answer::Reply { bytes, resp2 }),
     }
-    if let Some((to, names)) = tracked
-        && !is_noted
-    {
-        behind.held(to, names);
+    Next::GoOn
+}
+
+/// One to EXEC.
+fn of_transaction(link: &mut Link, due: Due, place: Range<usize>, front: &mut impl Front) -> Next {
+    let (bytes, resp2) = (link.reply(place), link.resp2);
+    let is_open = is_error(bytes) && !is_over(bytes);
+    let Expect::Try(ref request, unblocked) = due.expect else {
+        if is_open {
+            let why = still_open(bytes);
+            tell_of(front, &due, Answer::Doubt(in_doubt(bytes)));
+            link.watches = false;
+            return Next::End(why);
+        }
+        let answer = match due.failed.as_deref().filter(|_| is_error(bytes)) {
+            // Without MULTI all that was behind it has run, but for what was refused.
+            _ if bytes.starts_with(NO_MULTI) => Answer::Doubt(in_doubt(bytes)),
+            Some(first) if Redirect::of(first).is_some() => Answer::Reply { bytes: first, resp2 },
+            Some(first) => Answer::Error(aborted(first)),
+            None => Answer::Reply { bytes, resp2 },
+        };
+        tell_of(front, &due, answer);
+        // It may be another client's by now.
+        return if due.lends == link.lends { Next::Free } else { Next::GoOn };
+    };
+    let ended_by = due.to.zip(unblocked);
+    if is_open {
+        match ended_by {
+            Some((to, end)) => front.answer(to, ended(end)),
+            None => tell_of(front, &due, Answer::Doubt(in_doubt(bytes))),
+        }
+        return Next::End(still_open(bytes));
     }
-    link.tracks = tracks;
-    if is_copy {
-        return if is_scripts { Next::Doubt } else { Next::End(NO_MASTER.into()) };
+    let inner = bytes.strip_prefix(b"*1\r\n");
+    let is_nothing = inner.is_some_and(|inner| matches!(inner, b"_\r\n" | b"$-1\r\n" | b"*-1\r\n"));
+    match (due.failed.as_deref(), due.to) {
+        // It says by itself what is wrong with it.
+        (Some(first), _) => tell_of(front, &due, Answer::Reply { bytes: first, resp2 }),
+        (None, Some(to)) if is_nothing => match unblocked {
+            Some(end) => front.answer(to, ended(end)),
+            None => return Next::Wait(to, due.silent, resp2, request.clone()),
+        },
+        (None, _) => tell_of(front, &due, Answer::Reply { bytes: inner.unwrap_or(bytes), resp2 }),
     }
-    next
+    Next::GoOn
+}
+
+fn is_error(reply: &[u8]) -> bool {
+    reply.first() == Some(&b'-')
 }
 
 const NO_MASTER: &str = "the server takes only reads: it is no master any more";
@@ -341,6 +397,11 @@ pub(crate) fn unreachable(why: &str) -> Error {
         return ErrorCode::Busy.into();
     }
     Error::new(ErrorCode::Upstream, format!("the server behind the gateway cannot be reached: {why}"))
+}
+
+pub(crate) fn keeps_too_much(bytes_max: usize) -> Error {
+    let text = format!("the gateway keeps too much that is not answered ({bytes_max} bytes in a worker)");
+    Error::new(ErrorCode::Limit, text)
 }
 
 pub(crate) fn lost(why: &str, sent: bool) -> Error {

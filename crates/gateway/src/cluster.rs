@@ -1,6 +1,7 @@
 //! Owns: a worker's part of a cluster: which request goes to which node, new nodes, new maps. Does not own: connections
 //! to a node (`crate::upstream`), what goes again and when (`crate::orders`), who has which slots (`crate::atlas`).
 
+use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -10,14 +11,16 @@ use weft_engine::error::Error;
 use weft_engine::forward::{Forward, Forwards, Keys, Kind};
 use weft_engine::mailbox::Recipient;
 
-use crate::answer::{Answer, Front, Held, Redirect, ended, tell, unreachable};
+use crate::answer::{Answer, Front, Held, Redirect, ended, keeps_too_much, tell, unreachable};
 use crate::atlas::{Atlas, Map, NOBODY};
 use crate::dial::Checks;
 use crate::figures::Board;
+use crate::heard::Seen;
 use crate::hub::Hub;
-use crate::link::KEPT_BYTES_MAX;
+use crate::kept::{Kept, Share};
+use crate::link::EMPTY_BYTES_MAX;
 use crate::options::Options;
-use crate::orders::{Client, Order, Orders, Seen, State};
+use crate::orders::{Client, Order, Orders, State};
 use crate::parts::{PARTS_A_TURN, Parts};
 use crate::replicas::Replicas;
 use crate::scripts::{Scripts, publishes};
@@ -57,10 +60,20 @@ pub struct Cluster {
     /// Those that are replicas which are read from.
     readers: Vec<bool>,
     orders: Orders,
-    /// Requests that came before there was a map, and until when they wait.
-    early: Vec<(u64, Forward, Box<[u8]>)>,
+    /// Requests that came before there was a map.
+    early: Vec<Early>,
+    /// Bytes of requests that are not answered.
+    kept: Kept,
     /// When slow nodes were looked for.
     looked_ms: u64,
+}
+
+/// A request that waits for a map, until a time.
+struct Early {
+    until_ms: u64,
+    forward: Forward,
+    bytes: Box<[u8]>,
+    _share: Share,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -78,7 +91,7 @@ impl Cluster {
     ) -> Self {
         atlas.tell(Arc::clone(&wake));
         let orders = Orders::new(Arc::clone(&common.scripts), common.options.patience_ms());
-        let first = common.options.to.address.clone();
+        let (first, kept) = (common.options.to.address.clone(), common.board.worker());
         let mut cluster = Self {
             common,
             atlas,
@@ -92,6 +105,7 @@ impl Cluster {
             readers: Vec::new(),
             orders,
             early: Vec::new(),
+            kept,
             looked_ms: 0,
         };
         // Subscriptions are brought by it, whoever it connects to.
@@ -123,7 +137,7 @@ impl Cluster {
                     // Who has had them may not tell of changes any more.
                     front.changed(None);
                 }
-                for (_, forward, bytes) in std::mem::take(&mut self.early) {
+                for Early { forward, bytes, .. } in std::mem::take(&mut self.early) {
                     self.accept(forward, &bytes, front);
                 }
             }
@@ -166,17 +180,17 @@ impl Cluster {
             self.accept(forward, bytes, front);
         }
         forwards.bytes.clear();
-        forwards.bytes.shrink_to(KEPT_BYTES_MAX);
+        forwards.bytes.shrink_to(EMPTY_BYTES_MAX);
         self.go(front);
     }
 
     pub(crate) fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
-        let blocks = |early: &(u64, Forward, Box<[u8]>)| {
-            early.1.to.client == to.client && matches!(early.1.kind, Kind::Blocks)
+        let blocks = |early: &Early| {
+            early.forward.to.client == to.client && matches!(early.forward.kind, Kind::Blocks)
         };
         if let Some(at) = self.early.iter().position(blocks) {
-            let (_, forward, _) = self.early.remove(at);
-            return tell(front, to, forward.silent, ended(end));
+            let early = self.early.remove(at);
+            return tell(front, to, early.forward.silent, ended(end));
         }
         self.orders.unblock(to, end, front);
         for (node, upstream) in self.nodes.iter_mut().enumerate() {
@@ -218,7 +232,7 @@ impl Cluster {
         if let Some(at) = self.known(address, reads_only) {
             return Ok(at);
         }
-        let options = Options { reads_only, ..self.common.options.at(address) };
+        let options = self.common.options.at(address, reads_only);
         let at = if self.nodes.len() < self.nodes_max {
             self.nodes.len()
         } else {
@@ -257,11 +271,11 @@ impl Cluster {
         }
         let why = self.atlas.map().err().unwrap_or_default();
         let now_ms = self.orders.now_ms;
-        for (until_ms, forward, bytes) in std::mem::take(&mut self.early) {
-            if until_ms > now_ms {
-                self.early.push((until_ms, forward, bytes));
+        for early in std::mem::take(&mut self.early) {
+            if early.until_ms > now_ms {
+                self.early.push(early);
             } else {
-                tell(front, forward.to, forward.silent, Answer::Error(unreachable(&why)));
+                tell(front, early.forward.to, early.forward.silent, Answer::Error(unreachable(&why)));
             }
         }
     }
@@ -272,19 +286,24 @@ impl Cluster {
         if let Kind::Release = forward.kind {
             return self.release(&forward, front);
         }
+        if self.kept.bytes() + bytes.len() > self.common.options.kept_bytes_max {
+            return self.refuse(&forward, front);
+        }
         if self.map.is_none() {
             let until_ms = now_ms + self.common.options.patience_ms();
-            return self.early.push((until_ms, forward, bytes.into()));
+            let _share = self.kept.share(bytes.len());
+            let bytes = bytes.into();
+            return self.early.push(Early { until_ms, forward, bytes, _share });
         }
         if let Kind::Subscribe(..) = forward.kind {
             let mut seen = Seen { orders: &mut self.orders, node: 0, front };
-            return self.nodes[0].forward(forward, (now_ms, b""), bytes, &mut seen);
+            return self.nodes[0].forward(forward, (now_ms, 0, b""), bytes, &mut seen);
         }
         if let Kind::Track(_) = forward.kind {
             // What one node does the others do.
             let node = self.primaries.first().copied().unwrap_or_default();
             let mut seen = Seen { orders: &mut self.orders, node, front };
-            return self.nodes[node].forward(forward, (now_ms, b""), bytes, &mut seen);
+            return self.nodes[node].forward(forward, (now_ms, 0, b""), bytes, &mut seen);
         }
         let primaries = &self.primaries;
         let client = self.orders.clients.entry(id).or_default();
@@ -295,59 +314,22 @@ impl Cluster {
                     let part = &bytes[begin..piece.end];
                     begin = piece.end;
                     let order = Order::part(&forward, part, piece.slot, piece.places.clone(), now_ms);
-                    client.orders.push_back(order);
+                    client.orders.push_back(order.kept(&self.kept));
                 }
-                client.parts = Some(Parts::new(*how, client.orders.len(), now_ms));
+                client.parts = Some(Parts::new(*how, forward.reads, client.orders.len(), now_ms));
             }
             Kind::Everywhere(how) => {
                 for node in primaries {
-                    let mut order = Order::new(&forward, bytes, now_ms);
-                    (order.pinned, order.keys) = (Some(*node), Keys::default());
-                    client.orders.push_back(order);
+                    let order = Order::new(&forward, bytes, now_ms).kept(&self.kept);
+                    client.orders.push_back(order.pinned_to(*node));
                 }
-                client.parts = Some(Parts::new(*how, client.orders.len(), now_ms));
+                client.parts = Some(Parts::new(*how, forward.reads, client.orders.len(), now_ms));
             }
             Kind::Watch | Kind::Exec(_) if forward.leased => {
-                let mut order = Order::new(&forward, bytes, now_ms);
-                order.prefix = self.common.scripts.before(&forward, bytes);
-                let is_exec = matches!(forward.kind, Kind::Exec(_));
-                let leased = client.leased;
-                let fits = |slot: Option<u16>| {
-                    slot.is_none() || forward.keys.slot.is_none_or(|own| Some(own) == slot)
-                };
-                let (state, pinned) = match leased {
-                    Some((node, slot)) if fits(slot) => (State::Waiting, Some(node)),
-                    Some((_, slot)) => {
-                        let text = format!(
-                            "Keys in request don't hash to the same slot: those that are watched have slot {}, these {}",
-                            slot.unwrap_or_default(),
-                            forward.keys.slot.unwrap_or_default()
-                        );
-                        (State::Done(Held::Error(Error::with_prefix("CROSSSLOT", text))), None)
-                    }
-                    // The node that it was watched at has given the slot away.
-                    None if is_exec => (State::Done(Held::Null), None),
-                    None => (State::Waiting, None),
-                };
-                if is_exec {
-                    client.leased = None;
-                    if let (Some((node, _)), None) = (leased, pinned) {
-                        self.orders.releases.push((node, forward.to));
-                    }
-                }
-                let is_done = matches!(state, State::Done(_));
-                (order.state, order.pinned, order.leased) = (state, pinned, pinned.is_some());
-                client.orders.push_back(order);
-                if is_done {
-                    let State::Done(held) = std::mem::replace(&mut client.orders[0].state, State::Waiting)
-                    else {
-                        return;
-                    };
-                    return self.orders.done(id, 0, held, front);
-                }
+                return self.accept_watching(&forward, bytes, front);
             }
             kind => {
-                let mut order = Order::new(&forward, bytes, now_ms);
+                let mut order = Order::new(&forward, bytes, now_ms).kept(&self.kept);
                 order.prefix = self.common.scripts.before(&forward, bytes);
                 if matches!(kind, Kind::Plain) && !forward.leased {
                     order.wrap(&self.common.scripts);
@@ -358,9 +340,64 @@ impl Cluster {
         self.orders.is_ready(id);
     }
 
+    /// WATCH of a client that watches keys, or its EXEC: nothing else of it is under way.
+    fn accept_watching(&mut self, forward: &Forward, bytes: &[u8], front: &mut impl Front) {
+        let mut order = Order::new(forward, bytes, self.orders.now_ms).kept(&self.kept);
+        order.prefix = self.common.scripts.before(forward, bytes);
+        let id = forward.to.client;
+        let client = self.orders.clients.entry(id).or_default();
+        let is_exec = matches!(forward.kind, Kind::Exec(_));
+        let held = match (client.leased, forward.keys.slot) {
+            (Some((_, Some(slot))), Some(own)) if own != slot => {
+                let text = "Keys in request don't hash to the same slot: those that are watched have slot";
+                let text = format!("{text} {slot}, these {own}");
+                Some(Held::Error(Error::with_prefix("CROSSSLOT", text)))
+            }
+            (Some((node, _)), _) => {
+                (order.pinned, order.leased) = (Some(node), true);
+                None
+            }
+            // The node that it was watched at has given the slot away.
+            (None, _) => is_exec.then_some(Held::Null),
+        };
+        if is_exec
+            && let Some((node, _)) = client.leased.take()
+            && order.pinned.is_none()
+        {
+            self.orders.releases.push((node, forward.to));
+        }
+        client.orders.push_back(order);
+        let at = client.orders.len() - 1;
+        match held {
+            Some(held) => self.orders.done(id, at, held, front),
+            None => self.orders.is_ready(id),
+        }
+    }
+
+    /// A request for which there is no room: its answer is behind those of its client's others.
+    fn refuse(&mut self, forward: &Forward, front: &mut impl Front) {
+        let (id, error) = (forward.to.client, keeps_too_much(self.common.options.kept_bytes_max));
+        // Those that wait for a map would be answered behind it.
+        let is_own = |early: &mut Early| early.forward.to.client == id;
+        for early in self.early.extract_if(.., is_own) {
+            tell(front, early.forward.to, early.forward.silent, Answer::Error(error.clone()));
+        }
+        let client = self.orders.clients.entry(id).or_default();
+        if matches!(forward.kind, Kind::Exec(_))
+            && let Some((node, _)) = client.leased.take()
+        {
+            self.orders.releases.push((node, forward.to));
+        }
+        let mut order = Order::new(forward, b"", self.orders.now_ms);
+        order.keys = Keys::default();
+        client.orders.push_back(order);
+        let at = client.orders.len() - 1;
+        self.orders.done(id, at, Held::Error(error), front);
+    }
+
     /// A client gives up what it has, and what it waits for.
     fn release(&mut self, forward: &Forward, front: &mut impl Front) {
-        self.early.retain(|(_, early, _)| early.to.client != forward.to.client);
+        self.early.retain(|early| early.forward.to.client != forward.to.client);
         let Some(client) = self.orders.clients.remove(&forward.to.client) else { return };
         let mut nodes: Vec<usize> = client.leased.iter().map(|(node, _)| *node).collect();
         nodes.extend(client.orders.iter().filter_map(|order| match order.state {
@@ -374,20 +411,9 @@ impl Cluster {
         }
     }
     fn release_at(&mut self, node: usize, to: Recipient, front: &mut impl Front) {
-        let forward = Forward {
-            to,
-            kind: Kind::Release,
-            end: 0,
-            db: 0,
-            resp2: false,
-            reads: false,
-            silent: true,
-            leased: false,
-            keys: Keys::default(),
-            tracks: None,
-        };
+        let forward = Forward { silent: true, ..Forward::of(to, Kind::Release) };
         let mut seen = Seen { orders: &mut self.orders, node, front };
-        self.nodes[node].forward(forward, (0, b""), b"", &mut seen);
+        self.nodes[node].forward(forward, (0, 0, b""), b"", &mut seen);
     }
 
     /// Sends all that may go.
@@ -431,7 +457,52 @@ impl Cluster {
         }
     }
 
+    /// Whether parts of a client's request may go. Those of one that writes begin when a connection to each of their
+    /// nodes stands: were one not to be had, a part of it would have run.
+    fn may_begin(&mut self, id: u64, front: &mut impl Front) -> bool {
+        let Some(client) = self.orders.clients.get_mut(&id) else { return false };
+        let (Some(parts), Some(first)) = (&client.parts, client.orders.front()) else { return false };
+        if parts.has_begun {
+            return true;
+        }
+        let (how, reads, resp2, now_ms) = (parts.how, first.reads, first.resp2, self.orders.now_ms);
+        if first.pinned.is_some() && !self.primaries.is_empty() {
+            // Others may be primaries by now.
+            let at = |node: &usize| first.clone().pinned_to(*node);
+            client.orders = self.primaries.iter().map(at).collect();
+            client.parts = Some(Parts::new(how, reads, client.orders.len(), now_ms));
+        }
+        let Some(client) = self.orders.clients.get(&id) else { return false };
+        let (mut nodes, mut lacks) = (BTreeSet::new(), None);
+        for order in &client.orders {
+            match order.pinned.map_or_else(|| self.owner(id, order.keys.slot), Ok) {
+                Ok(node) => {
+                    nodes.insert(node);
+                }
+                Err(error) => lacks = Some(error),
+            }
+        }
+        for node in nodes {
+            match self.nodes[node].stands(resp2) {
+                Ok(true) => {}
+                Ok(false) => lacks = lacks.or_else(|| Some(unreachable("no connection stands yet"))),
+                Err(error) => lacks = Some(error),
+            }
+        }
+        if let Some(why) = lacks {
+            self.orders.wants_map = true;
+            self.orders.wait_for_nodes(id, &why, front);
+            return false;
+        }
+        let parts = self.orders.clients.get_mut(&id).and_then(|client| client.parts.as_mut());
+        parts.into_iter().for_each(|parts| parts.has_begun = true);
+        true
+    }
+
     fn go_for_parts(&mut self, id: u64, front: &mut impl Front) {
+        if !self.may_begin(id, front) {
+            return;
+        }
         for _ in 0..PARTS_A_TURN {
             let Some(at) = self.orders.next_part(id) else { return };
             self.send(id, at, front);
@@ -464,11 +535,10 @@ impl Cluster {
         self.orders.stamp += 1;
         client.orders[at].leased |= client.leased.is_some_and(|(leased, _)| leased == node);
         let begun_ms = client.orders[at].begun_ms;
-        let (forward, prefix, bytes) = client.send(at, node, self.orders.stamp);
-        self.orders.sending = Some(id);
+        let stamp = self.orders.stamp;
+        let (forward, prefix, bytes) = client.send(at, node, stamp);
         let mut seen = Seen { orders: &mut self.orders, node, front: &mut *front };
-        self.nodes[node].forward(forward, (begun_ms, &prefix), &bytes, &mut seen);
-        self.orders.sending = None;
+        self.nodes[node].forward(forward, (begun_ms, stamp, &prefix), &bytes, &mut seen);
     }
 
     /// A replica that a request may be read from.
@@ -478,7 +548,10 @@ impl Cluster {
         let map = self.map.as_ref()?;
         let of = map.replicas.get(usize::from(map.owners[usize::from(slot)]))?;
         let address = replicas.choose(of, id as usize)?.clone();
-        self.node(&address, true).ok()
+        let resp2 = self.orders.clients.get(&id)?.orders.get(at)?.resp2;
+        let node = self.node(&address, true).ok()?;
+        // One that stands still is left alone: the primary answers at once.
+        self.nodes[node].stands(resp2).ok().map(|_| node)
     }
 
     /// Who is told of messages: the node that brings them here, which counts who listens here; or where it would be

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use weft_engine::behind::{Figure, Node, Nodes, State};
 
+use crate::kept::{KEPT_BYTES_MAX, Kept};
+
 macro_rules! figures {
     ($($(#[doc = $help:literal])+ $field:ident $name:literal $is_counter:literal;)*) => {
         /// One worker's figures of one server. Only that worker writes them.
@@ -71,25 +73,44 @@ pub(crate) fn bump(figure: &AtomicU64, by: u64) {
     figure.store(figure.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
+/// What is told of all workers and servers together.
+const OF_ALL: &[Figure] = &[
+    Figure { name: "gateway_kept_bytes", is_counter: false, help: "Bytes of requests that are not answered" },
+    Figure {
+        name: "gateway_kept_bytes_max",
+        is_counter: false,
+        help: "Bytes of them that all workers together may keep; each has its part",
+    },
+];
+
 /// Figures of all workers and servers.
 #[derive(Debug, Default)]
-pub(crate) struct Board(Mutex<Vec<(String, Arc<Figures>)>>);
+pub(crate) struct Board {
+    nodes: Mutex<Vec<(String, Arc<Figures>)>>,
+    workers: Mutex<Vec<Kept>>,
+}
 
 impl Board {
+    /// What one more worker keeps.
+    pub(crate) fn worker(&self) -> Kept {
+        let kept = Kept::default();
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner).push(kept.clone());
+        kept
+    }
     /// Figures of one more worker for a server of this name.
     pub(crate) fn add(&self, address: String) -> Arc<Figures> {
         let figures = Arc::<Figures>::default();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         all.push((address, Arc::clone(&figures)));
         figures
     }
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
     /// What is gone is not shown any more.
     pub(crate) fn forget(&self, figures: &Arc<Figures>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|(_, one)| !Arc::ptr_eq(one, figures));
     }
 }
@@ -98,12 +119,18 @@ impl Board {
 pub(crate) struct Told(pub(crate) Arc<Board>);
 
 impl Nodes for Told {
+    fn of_all(&self) -> Vec<(&'static Figure, u64)> {
+        let workers = self.0.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept: usize = workers.iter().map(Kept::bytes).sum();
+        let values = [kept, KEPT_BYTES_MAX * workers.len()];
+        OF_ALL.iter().zip(values.map(|value| value as u64)).collect()
+    }
     fn figures(&self) -> &'static [Figure] {
         ALL
     }
     fn nodes(&self) -> Vec<Node> {
         let mut nodes: Vec<Node> = Vec::new();
-        for (address, figures) in &*self.0.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (address, figures) in &*self.0.nodes.lock().unwrap_or_else(PoisonError::into_inner) {
             let values = figures.values();
             match nodes.iter_mut().find(|node| node.address == *address) {
                 Some(node) => {
@@ -134,5 +161,16 @@ mod tests {
         let told: Vec<_> =
             nodes.iter().map(|node| (node.address.as_str(), node.state, node.values[place])).collect();
         assert_eq!(told, [("a", State::Up, 5), ("b", State::Unused, 0)]);
+    }
+
+    #[test]
+    fn what_workers_keep_is_added_up() {
+        let board = Arc::new(Board::default());
+        let shares = [5, 6].map(|bytes| board.worker().share(bytes));
+        let of_all =
+            || Told(Arc::clone(&board)).of_all().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
+        assert_eq!(of_all(), [11, 2 * KEPT_BYTES_MAX as u64]);
+        drop(shares);
+        assert_eq!(of_all()[0], 0);
     }
 }

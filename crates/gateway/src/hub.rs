@@ -306,26 +306,36 @@ impl State {
     fn wish(&mut self, wish: Wish) {
         let sources = match self.sources(&wish) {
             Ok(sources) => sources,
-            Err(_) if Instant::now() < wish.until => return self.later.push(wish),
-            Err(why) => return wish.answer(Err(why)),
+            Err(why) => return self.not_now(wish, &why),
         };
         let mut needs = Vec::new();
         for (to, names) in sources {
             let number = match self.line(to) {
                 Ok(number) => number,
-                Err(why) => return wish.answer(Err(why)),
+                Err(why) => return self.not_now(wish, &why),
             };
             let asked = self.lines.get_mut(&number).map(|line| line.want(wish.kind, &names));
             match asked {
                 Some(Ok(request)) => needs.push((number, request)),
                 Some(Err(why)) => {
                     self.end(number, &why);
-                    return wish.answer(Err(why));
+                    return self.not_now(wish, &why);
                 }
                 None => {}
             }
         }
         self.waiting.push((needs, wish));
+    }
+
+    /// Who could bring a wish's names is not there: in front of a cluster another node may be soon.
+    fn not_now(&mut self, wish: Wish, why: &str) {
+        match &self.hub.options.atlas {
+            Some(atlas) if Instant::now() < wish.until => {
+                atlas.want();
+                self.later.push(wish);
+            }
+            _ => wish.answer(Err(why.to_string())),
+        }
     }
 
     /// The connection to a node, which may be being made.
@@ -353,7 +363,7 @@ impl State {
     fn dial(&self, number: u64, attempt: u64) -> Result<(), String> {
         let to = self.lines.get(&number).and_then(|line| line.to.as_ref());
         let options = match to {
-            Some(address) => Arc::new(self.hub.options.at(address)),
+            Some(address) => Arc::new(self.hub.options.at(address, false)),
             None => Arc::clone(&self.hub.options),
         };
         let (hub, made) = (Arc::clone(&self.hub), self.made.0.clone());
@@ -582,10 +592,9 @@ impl State {
             self.met = None;
         }
         self.hub.close(&names);
-        let concerned =
-            self.waiting.extract_if(.., |(needs, _)| needs.iter().any(|(line, _)| *line == number));
-        for (_, wish) in concerned {
-            wish.answer(Err(why.to_string()));
+        let is_of = |(needs, _): &mut Waiting| needs.iter().any(|(line, _)| *line == number);
+        for (_, wish) in self.waiting.extract_if(.., is_of).collect::<Vec<_>>() {
+            self.not_now(wish, why);
         }
     }
 }

@@ -7,12 +7,10 @@ use crate::answer::{Answer, Front, tell};
 use crate::figures::bump;
 use crate::lines::nothing_came;
 use crate::link::{Due, Expect};
-use crate::upstream::Upstream;
+use crate::upstream::{PING, Upstream};
 
 /// A connection to be lent that nobody takes for so long is closed.
 const IDLE_LEASE_MS: u64 = 60_000;
-
-const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 
 impl Upstream {
     /// Looks for what is late.
@@ -23,9 +21,9 @@ impl Upstream {
             self.look_at(at, front);
         }
         // Of a cluster's nodes only those are tried that somebody wants: others may be gone for good.
-        for (lane, resp2) in [(0, false), (1, true)] {
+        for lane in 0..self.lanes.len() {
             if !self.is_routed && self.lanes[lane].breaker.is_open() {
-                self.probe(resp2);
+                self.probe(lane);
             }
         }
         self.show();
@@ -53,13 +51,13 @@ impl Upstream {
             let is_late = due.until_ms > 0 && due.until_ms <= now_ms;
             if let Some(to) = due.to.filter(|_| is_late) {
                 due.to = None;
-                self.tries.remove(&to.client);
+                self.tries.remove(&to.client());
                 bump(&self.figures.late, 1);
                 let text = format!(
                     "the server behind the gateway has not answered in {limit_ms} ms (command-timeout): whether the \
                      request has run is not known"
                 );
-                tell(front, to, due.silent, Answer::Error(Error::new(ErrorCode::Upstream, text)));
+                tell(front, to, due.silent, Answer::Doubt(Error::new(ErrorCode::Upstream, text)));
             }
         }
     }
@@ -74,7 +72,8 @@ impl Upstream {
             Some(false) if still_ms > timeout_ms => {
                 let why = nothing_came(timeout_ms);
                 if !is_lease {
-                    self.lanes[usize::from(resp2)].breaker.fails(now_ms, &why);
+                    let lane = self.lane_at(at, resp2);
+                    self.lanes[lane].breaker.fails(now_ms, &why);
                 }
                 self.end(at, &why, front);
             }

@@ -3,15 +3,17 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use weft_engine::mailbox::Recipient;
-
+use crate::answer::Whose;
+use crate::kept::Share;
 use crate::link::Expect;
 
 /// Somebody who waits for a connection to himself.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) to: Recipient,
+    pub(crate) to: Whose,
     pub(crate) bytes: Box<[u8]>,
+    /// They, as they are counted.
+    pub(crate) _share: Share,
     pub(crate) expect: Expect,
     pub(crate) db: u8,
     pub(crate) resp2: bool,
@@ -66,7 +68,7 @@ impl Leases {
     /// Has somebody be the next who needs no more than a connection. Says whether there is one.
     pub(crate) fn alone_first(&mut self) -> bool {
         let is_alone = |waiting: &&Waiting| matches!(waiting.expect, Expect::Alone);
-        let Some(client) = self.waiting.iter().find(is_alone).map(|waiting| waiting.to.client) else {
+        let Some(client) = self.waiting.iter().find(is_alone).map(|waiting| waiting.to.client()) else {
             return false;
         };
         let waiting = self.waiting.remove(client);
@@ -77,7 +79,7 @@ impl Leases {
     pub(crate) fn take_late(&mut self, now_ms: u64) -> Vec<Waiting> {
         // One that was put before the others came later.
         let is_late = |waiting: &&Waiting| waiting.until_ms <= now_ms;
-        let late: Vec<u64> = self.waiting.iter().filter(is_late).map(|waiting| waiting.to.client).collect();
+        let late: Vec<u64> = self.waiting.iter().filter(is_late).map(|waiting| waiting.to.client()).collect();
         late.into_iter().filter_map(|client| self.waiting.remove(client)).collect()
     }
     /// Takes a client out of those who wait.
@@ -101,7 +103,7 @@ impl Line {
         self.all.values()
     }
     fn put(&mut self, place: i64, waiting: Waiting) {
-        self.places.insert(waiting.to.client, place);
+        self.places.insert(waiting.to.client(), place);
         self.all.insert(place, waiting);
     }
     pub(crate) fn push_back(&mut self, waiting: Waiting) {
@@ -114,7 +116,7 @@ impl Line {
     }
     pub(crate) fn pop_front(&mut self) -> Option<Waiting> {
         let (_, waiting) = self.all.pop_first()?;
-        self.places.remove(&waiting.to.client);
+        self.places.remove(&waiting.to.client());
         Some(waiting)
     }
     fn remove(&mut self, client: u64) -> Option<Waiting> {
@@ -136,17 +138,28 @@ mod tests {
         for (number, expect, until_ms) in
             [(1, Expect::Watch, 5), (2, Expect::Watch, 6), (3, Expect::Alone, 9)]
         {
-            let (to, bytes) = (client(number), Box::default());
+            let (to, bytes) = (client(number).into(), Box::default());
             let (db, resp2, silent, skip) = (0, false, false, 0);
-            leases.waiting.push_back(Waiting { to, bytes, expect, db, resp2, silent, skip, until_ms });
+            let _share = Share::default();
+            leases.waiting.push_back(Waiting {
+                to,
+                bytes,
+                _share,
+                expect,
+                db,
+                resp2,
+                silent,
+                skip,
+                until_ms,
+            });
         }
         assert!(leases.alone_first());
         let clients = |leases: &Leases| -> Vec<u64> {
-            leases.waiting.iter().map(|waiting| waiting.to.client).collect()
+            leases.waiting.iter().map(|waiting| waiting.to.client()).collect()
         };
         assert_eq!(clients(&leases), [3, 1, 2]);
         assert!(leases.take_late(4).is_empty());
-        let late: Vec<u64> = leases.take_late(6).iter().map(|waiting| waiting.to.client).collect();
+        let late: Vec<u64> = leases.take_late(6).iter().map(|waiting| waiting.to.client()).collect();
         assert_eq!((late, clients(&leases)), (vec![1, 2], vec![3]));
         assert!(leases.leave(1).is_none() && leases.leave(3).is_some() && leases.waiting.len() == 0);
     }

@@ -7,7 +7,7 @@ use weft_engine::mailbox::Recipient;
 use weft_protocol::request::Texts;
 use weft_protocol::resp::encode::request;
 
-use crate::answer::{Answer, Front, ended, tell, unreachable};
+use crate::answer::{Answer, Front, Whose, ended, tell, unreachable};
 use crate::leases::Waiting;
 use crate::link::{Due, Expect};
 use crate::upstream::Upstream;
@@ -28,7 +28,7 @@ impl Upstream {
 
     pub(crate) fn wait_for_lease(
         &mut self,
-        (to, db, resp2, silent): (Recipient, u8, bool, bool),
+        (to, db, resp2, silent): (Whose, u8, bool, bool),
         (skip, bytes): (u32, &[u8]),
         expect: Expect,
         front: &mut impl Front,
@@ -40,10 +40,15 @@ impl Upstream {
         {
             return tell(front, to, silent, Answer::NotRun(unreachable(breaker.why())));
         }
+        if let Some(error) = self.lacks_room_in_all(bytes.len()) {
+            return tell(front, to, silent, Answer::Error(error));
+        }
+        let _share = self.kept.as_ref().map(|kept| kept.share(bytes.len())).unwrap_or_default();
         let until_ms = self.now_ms + self.options.timeout_ms;
         self.leases.waiting.push_back(Waiting {
             to,
             bytes: bytes.into(),
+            _share,
             expect,
             db,
             resp2,
@@ -70,10 +75,10 @@ impl Upstream {
             let Some(waiting) = self.leases.waiting.pop_front() else { break };
             let Waiting { to, bytes, expect, db, silent, skip, .. } = waiting;
             if let Some(link) = self.link(at) {
-                (link.owner, link.watches) = (Some(to), matches!(expect, Expect::Watch));
+                (link.owner, link.watches) = (Some(to.to), matches!(expect, Expect::Watch));
                 link.lends += 1;
             }
-            self.leases.owners.insert(to.client, at);
+            self.leases.owners.insert(to.client(), at);
             self.ask(at, &[&bytes], Some(db), Due::new(Some(to), expect, silent).skipping(skip));
         }
         while self.leases.wants_more() {
@@ -145,7 +150,7 @@ impl Upstream {
     /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
     pub fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
         if let Some(waiting) = self.leases.leave(to.client) {
-            return tell(front, to, waiting.silent, ended(end));
+            return tell(front, waiting.to, waiting.silent, ended(end));
         }
         if let Some(&at) = self.leases.owners.get(&to.client) {
             let Some(link) = self.link(at) else { return };
@@ -157,14 +162,14 @@ impl Upstream {
             let reason = if end == End::Timeout { "TIMEOUT" } else { "ERROR" };
             let mut bytes = Vec::new();
             request(None, &Texts(&["CLIENT", "UNBLOCK", &id, reason]), &mut bytes);
-            let silent = due.silent;
-            if let Ok(shared) = self.shared(resp2) {
+            let (to, silent) = (due.to, due.silent);
+            if let Ok(shared) = self.shared(resp2, 0) {
                 self.link(at).into_iter().for_each(|link| link.owed += 1);
                 self.ask(shared, &[&bytes], None, Due::new(None, Expect::Unblock(at, attempt), true));
             } else {
                 // Nobody can be asked there to let it go: as when it leaves.
                 self.forget(at);
-                tell(front, to, silent, ended(end));
+                to.into_iter().for_each(|to| tell(front, to, silent, ended(end)));
                 self.lend(front);
             }
             return;

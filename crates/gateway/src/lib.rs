@@ -10,19 +10,24 @@
 //! | `options` | which server, and how much of it |
 //! | `link` | one connection: what is to be sent, what is due |
 //! | `upstream` | a worker's connections: shared ones, leased ones |
+//! | `asking` | one request on its way out |
 //! | `late` | what is late: replies, waits, servers that say nothing |
+//! | `kept` | bytes of requests that a worker keeps, and may keep |
 //! | `breaker` | when a server that cannot be reached is tried again |
 //! | `figures` | what is counted of the servers behind |
 //! | `answer` | what a reply means for who waits for it |
 //! | `atlas` | which node of a cluster has which slots |
 //! | `cluster` | which request goes to which node |
 //! | `orders` | requests in front of a cluster: what waits, what goes again, whose reply is next |
+//! | `heard` | what a node's answer means for a request in front of a cluster |
 //! | `what` | what a request in front of a cluster is |
 //! | `parts` | the parts of one request in front of a cluster: which is next, whether all are answered |
 //! | `logic` | requests of scripts in front of a cluster: what is sent, whose word a reply is |
 //! | `replicas` | which replicas of a cluster may be read from |
 //! | `scripts` | scripts for nodes that do not have them |
 //! | `merge` | one reply made of several |
+//! | `partly` | what is said of a request of which a part has run |
+//! | `lanes` | which shared connection a request goes over |
 //! | `leases` | who has a connection to himself, and who waits for one |
 //! | `lending` | lending connections to one client at a time |
 //! | `dial` | making connections, on threads that may wait |
@@ -31,19 +36,23 @@
 //! | [`reply`] | a reply as another wire has it |
 //! | `skip` | where a reply ends that cannot be read |
 //!
-//! A worker has two shared connections at most, one that speaks RESP2 and one that speaks RESP3, so that a reply is
+//! A worker has two shared connections to a server, one that speaks RESP2 and one that speaks RESP3, so that a reply is
 //! passed on to a client of either as it is; what differs between them only the server itself knows. RESPB has what
-//! RESP3 has, HTTP what RESP2 has.
+//! RESP3 has, HTTP what RESP2 has. Few databases beside 0 have such connections of their own.
 
 #![forbid(unsafe_code)]
 
 mod answer;
+mod asking;
 mod atlas;
 mod breaker;
 mod cluster;
 mod dial;
 mod figures;
+mod heard;
 mod hub;
+mod kept;
+mod lanes;
 mod late;
 mod leases;
 mod lending;
@@ -53,6 +62,7 @@ mod logic;
 mod merge;
 mod options;
 mod orders;
+mod partly;
 mod parts;
 mod replicas;
 pub mod reply;
@@ -74,7 +84,7 @@ use weft_engine::blocking::End;
 use weft_engine::forward::Forwards;
 use weft_engine::mailbox::Recipient;
 
-pub use answer::{Answer, Front};
+pub use answer::{Answer, Front, Whose};
 pub use options::{Options, OptionsError, Sentinel};
 pub use upstream::Upstream;
 
@@ -127,8 +137,9 @@ impl Gateway {
         let leases = (options.leases / usize::from(workers.max(1))).max(1);
         match &self.atlas {
             None => {
-                let figures = board.add(options.shown());
-                Behind::One(Box::new(Upstream::new(options, leases, (hub, checks, figures), wake)))
+                let (figures, kept) = (board.add(options.shown()), board.worker());
+                let shared = (hub, checks, figures);
+                Behind::One(Box::new(Upstream::new(options, leases, shared, wake).counting(kept)))
             }
             Some(atlas) => {
                 let cluster = Cluster::new(self.common.clone(), Arc::clone(atlas), leases, Arc::new(wake));

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use weft_client::fleet::Wire;
 use weft_engine::Postponed;
 use weft_engine::blocking::End;
+use weft_engine::error::Error;
 use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 use weft_protocol::Outcome;
@@ -17,6 +18,8 @@ use weft_protocol::request::Texts;
 use weft_protocol::resp::ReplyDecoder;
 use weft_protocol::resp::encode::request;
 
+use crate::answer::Whose;
+use crate::kept::Share;
 use crate::reply::{LIMITS, Passed};
 use crate::scripts::{requests, runs_logic};
 use crate::skip::Skip;
@@ -26,7 +29,7 @@ pub(crate) const WAITING_BYTES_MAX: usize = 256 << 20;
 /// Bytes that are received at once.
 const RECEIVE_BYTES: usize = 64 << 10;
 /// Memory of an empty buffer that is kept.
-pub(crate) const KEPT_BYTES_MAX: usize = 256 << 10;
+pub(crate) const EMPTY_BYTES_MAX: usize = 256 << 10;
 
 pub(crate) const OK: &[u8] = b"+OK\r\n";
 pub(crate) const QUEUED: &[u8] = b"+QUEUED\r\n";
@@ -55,6 +58,9 @@ pub(crate) enum Expect {
     Alone,
     /// The server is to tell of changes; this request of a client runs then.
     Track(Box<Postponed>),
+    /// A client's request that is not sent, since there is no room for it: something else is, in whose place it has
+    /// this answer.
+    Instead(Box<Error>),
     /// Nobody's: SELECT before what runs in another database.
     Database,
     /// Nobody's: what must go well for what is behind it.
@@ -71,7 +77,7 @@ pub(crate) enum Expect {
 #[derive(Debug)]
 pub(crate) struct Due {
     /// Whose it is; nobody's once the client is gone.
-    pub(crate) to: Option<Recipient>,
+    pub(crate) to: Option<Whose>,
     pub(crate) expect: Expect,
     /// Replies before it that are passed over: those to MULTI and to what it queues.
     pub(crate) skip: u32,
@@ -101,7 +107,7 @@ pub(crate) struct Due {
 }
 
 impl Due {
-    pub(crate) fn new(to: Option<Recipient>, expect: Expect, silent: bool) -> Self {
+    pub(crate) fn new(to: Option<Whose>, expect: Expect, silent: bool) -> Self {
         let (reads, again) = (false, false);
         Self {
             to,
@@ -131,7 +137,7 @@ impl Due {
     }
     /// The client whose request that blocks is tried.
     pub(crate) fn tried(&self) -> Option<u64> {
-        self.to.filter(|_| matches!(self.expect, Expect::Try(..))).map(|to| to.client)
+        self.to.filter(|_| matches!(self.expect, Expect::Try(..))).map(|to| to.client())
     }
     /// Whether a reply may be the next one of those that are passed over.
     fn skips_over(&self, reply: &[u8]) -> bool {
@@ -189,6 +195,8 @@ pub(crate) struct Link {
     db: Option<u8>,
     /// Requests from the first that is not answered on.
     out: Vec<u8>,
+    /// Its bytes, as they are counted.
+    pub(crate) share: Share,
     /// So many bytes of `out` are sent, and `out` begins with this byte of all.
     sent: usize,
     base: u64,
@@ -224,6 +232,7 @@ impl Link {
             gates: VecDeque::new(),
             db: Some(0),
             out: Vec::new(),
+            share: Share::default(),
             sent: 0,
             base: 0,
             input: Vec::new(),
@@ -323,6 +332,7 @@ impl Link {
     /// Sends what the socket takes. The error says what is wrong with the connection.
     pub(crate) fn send(&mut self) -> Result<(), String> {
         self.dirty = false;
+        self.share.set(self.out.len());
         let end = self.limit();
         let Some(wire) = &mut self.wire else { return Ok(()) };
         while self.sent < end || wire.keeps_some() {
@@ -346,14 +356,15 @@ impl Link {
         let answered = (begin - self.base) as usize;
         if answered == self.out.len() {
             self.out.clear();
-            self.out.shrink_to(KEPT_BYTES_MAX);
-        } else if answered > KEPT_BYTES_MAX && answered > self.out.len() / 2 {
+            self.out.shrink_to(EMPTY_BYTES_MAX);
+        } else if answered > EMPTY_BYTES_MAX && answered > self.out.len() / 2 {
             self.out.drain(..answered);
         } else {
             return;
         }
         self.base = begin;
         self.sent -= answered;
+        self.share.set(self.out.len());
     }
 
     /// Takes all requests that are not answered, with their bytes and whether they were sent, in part at least.
@@ -422,7 +433,7 @@ impl Link {
             let bytes = &self.input[self.at..];
             if bytes.is_empty() {
                 self.input.clear();
-                self.input.shrink_to(KEPT_BYTES_MAX);
+                self.input.shrink_to(EMPTY_BYTES_MAX);
                 self.at = 0;
                 self.forget_answered();
                 return Came::Nothing;
@@ -563,12 +574,12 @@ mod tests {
 
     #[test]
     fn what_is_answered_is_not_kept() {
-        let large = vec![b'x'; KEPT_BYTES_MAX + 1];
+        let large = vec![b'x'; EMPTY_BYTES_MAX + 1];
         let mut link = asked(&[(&large, Some(0)), (GET, Some(0))]);
         assert_eq!(heard(&mut link, large.len() + GET.len(), b"+OK\r\n"), 1);
         assert_eq!((link.waiting(), link.has_unsent()), (GET.len(), false));
         assert_eq!(heard(&mut link, GET.len(), b"$-1\r\n"), 1);
-        assert_eq!((link.waiting(), link.out.capacity() <= KEPT_BYTES_MAX), (0, true));
+        assert_eq!((link.waiting(), link.out.capacity() <= EMPTY_BYTES_MAX), (0, true));
         // A reply that came before its request had gone gives nothing back that has still to go.
         let mut link = asked(&[(GET, Some(0)), (INCR, Some(0))]);
         assert_eq!(heard(&mut link, 3, b"+v\r\n"), 1);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use weft_client::Address;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::Merge;
 use weft_protocol::Outcome;
@@ -9,85 +10,56 @@ use weft_protocol::resp::ReplyDecoder;
 
 use crate::answer::{Answer, Front, Held, tell};
 use crate::orders::{Order, State};
+use crate::partly::partly;
+use crate::parts::writes;
 use crate::reply::{LIMITS, Passed};
 use crate::scripts::{Scripts, words};
 
-/// One reply of several, each with the places that it is about. An error among them is the reply, but for those that
-/// had nothing to end. `known`: places that are 1 whatever the nodes say.
+const ODD: &str = "a node has sent a reply that its command does not have";
+
+/// Some replies, each with the places that it is about.
+type Replies<'r> = [(&'r [u8], &'r [u32])];
+
+/// One reply of several. An error among them is the reply, but for those that had nothing to end. `known`: places that
+/// are 1 whatever the nodes say.
 ///
 /// # Errors
 /// A reply is not what such a command has.
-pub(crate) fn merge(how: Merge, parts: &[(&[u8], &[u32])], known: &[bool]) -> Result<Vec<u8>, &'static str> {
-    const ODD: &str = "a node has sent a reply that its command does not have";
+pub(crate) fn merge(how: Merge, parts: &Replies<'_>, known: &[bool]) -> Result<Vec<u8>, &'static str> {
     let is_error = |reply: &[u8]| reply.first() == Some(&b'-');
     let first = parts.first().ok_or(ODD)?.0;
-    if how == Merge::Killed {
-        // Whoever has ended something says more than whoever would not, and both more than who had nothing to end.
-        let weight = |reply: &[u8]| u8::from(is_error(reply)) + u8::from(reply.starts_with(b"-NOTBUSY"));
-        let said = parts.iter().map(|(reply, _)| *reply).min_by_key(|reply| weight(reply));
-        return Ok(said.unwrap_or(first).to_vec());
-    }
-    if let Some((error, _)) = parts.iter().find(|(reply, _)| is_error(reply)) {
-        return Ok(error.to_vec());
-    }
-    match how {
-        Merge::Same | Merge::Killed => Ok(first.to_vec()),
-        Merge::Any => {
+    match (how, parts.iter().find(|(reply, _)| is_error(reply))) {
+        (Merge::Killed, _) => {
+            // Whoever has ended something says more than whoever would not, and both more than who had nothing to end.
+            let weight = |reply: &[u8]| u8::from(is_error(reply)) + u8::from(reply.starts_with(b"-NOTBUSY"));
+            let said = parts.iter().map(|(reply, _)| *reply).min_by_key(|reply| weight(reply));
+            Ok(said.unwrap_or(first).to_vec())
+        }
+        (_, Some((error, _))) => Ok(error.to_vec()),
+        (Merge::Same, None) => Ok(first.to_vec()),
+        (Merge::Any, None) => {
             let is_null = |reply: &[u8]| matches!(reply, b"_\r\n" | b"$-1\r\n" | b"*-1\r\n");
             let some = parts.iter().find(|(reply, _)| !is_null(reply));
             Ok(some.map_or(first, |(reply, _)| reply).to_vec())
         }
-        Merge::Sum => {
+        (Merge::Sum, None) => {
             let sum: Option<i64> = parts.iter().map(|(reply, _)| number(reply)).sum();
             Ok(format!(":{}\r\n", sum.ok_or(ODD)?).into_bytes())
         }
-        Merge::Joined => {
-            let lists: Option<Vec<Vec<&[u8]>>> = parts.iter().map(|(reply, _)| elements(reply)).collect();
-            Ok(array(&lists.ok_or(ODD)?.concat()))
-        }
-        Merge::Union => {
-            let lists: Option<Vec<Vec<&[u8]>>> = parts.iter().map(|(reply, _)| elements(reply)).collect();
-            let all: BTreeSet<&[u8]> = lists.ok_or(ODD)?.into_iter().flatten().collect();
+        (Merge::Joined, None) => Ok(array(&lists(parts)?.concat())),
+        (Merge::Union, None) => {
+            let all: BTreeSet<&[u8]> = lists(parts)?.into_iter().flatten().collect();
             Ok(array(&all.into_iter().collect::<Vec<_>>()))
         }
-        Merge::Counts => {
-            let names: Vec<&[u8]> = elements(first).ok_or(ODD)?.into_iter().step_by(2).collect();
-            let mut sums = vec![0_i64; names.len()];
-            for (reply, _) in parts {
-                let own = elements(reply).filter(|own| own.len() == 2 * names.len()).ok_or(ODD)?;
-                for (sum, count) in sums.iter_mut().zip(own.into_iter().skip(1).step_by(2)) {
-                    *sum += number(count).ok_or(ODD)?;
-                }
-            }
-            let sums: Vec<String> = sums.iter().map(|sum| format!(":{sum}\r\n")).collect();
-            let pairs = names.into_iter().zip(&sums).flat_map(|(name, sum)| [name, sum.as_bytes()]);
-            Ok(array(&pairs.collect::<Vec<_>>()))
-        }
-        Merge::Least => {
-            let mut least: Vec<i64> = Vec::new();
-            for (reply, _) in parts {
-                let numbers: Option<Vec<i64>> = elements(reply).ok_or(ODD)?.into_iter().map(number).collect();
-                let numbers = numbers.ok_or(ODD)?;
-                match least.len() {
-                    0 => least = numbers,
-                    len if len == numbers.len() => {
-                        least.iter_mut().zip(numbers).for_each(|(least, number)| *least = number.min(*least));
-                    }
-                    _ => return Err(ODD),
-                }
-            }
-            for (least, known) in least.iter_mut().zip(known) {
-                *least = (*least).max(i64::from(*known));
-            }
-            let texts: Vec<String> = least.iter().map(|number| format!(":{number}\r\n")).collect();
-            Ok(array(&texts.iter().map(String::as_bytes).collect::<Vec<_>>()))
-        }
-        Merge::Places => {
+        (Merge::Counts, None) => counts(first, parts),
+        (Merge::Least, None) => least(parts, known),
+        (Merge::Places, None) => {
             let count = parts.iter().map(|(_, places)| places.len()).sum();
             let mut all: Vec<&[u8]> = vec![b"_\r\n"; count];
-            for (reply, places) in parts {
-                let elements =
-                    elements(reply).filter(|elements| elements.len() == places.len()).ok_or(ODD)?;
+            for (elements, (_, places)) in lists(parts)?.into_iter().zip(parts) {
+                if elements.len() != places.len() {
+                    return Err(ODD);
+                }
                 for (element, place) in elements.into_iter().zip(*places) {
                     *all.get_mut(*place as usize).ok_or(ODD)? = element;
                 }
@@ -97,9 +69,56 @@ pub(crate) fn merge(how: Merge, parts: &[(&[u8], &[u32])], known: &[bool]) -> Re
     }
 }
 
+/// The elements of each.
+fn lists<'r>(parts: &Replies<'r>) -> Result<Vec<Vec<&'r [u8]>>, &'static str> {
+    parts.iter().map(|(reply, _)| elements(reply).ok_or(ODD)).collect()
+}
+
+/// Names with their counts, added up.
+fn counts(first: &[u8], parts: &Replies<'_>) -> Result<Vec<u8>, &'static str> {
+    let names: Vec<&[u8]> = elements(first).ok_or(ODD)?.into_iter().step_by(2).collect();
+    let mut sums = vec![0_i64; names.len()];
+    for own in lists(parts)? {
+        if own.len() != 2 * names.len() {
+            return Err(ODD);
+        }
+        for (sum, count) in sums.iter_mut().zip(own.into_iter().skip(1).step_by(2)) {
+            *sum += number(count).ok_or(ODD)?;
+        }
+    }
+    let sums: Vec<String> = sums.iter().map(|sum| format!(":{sum}\r\n")).collect();
+    let pairs = names.into_iter().zip(&sums).flat_map(|(name, sum)| [name, sum.as_bytes()]);
+    Ok(array(&pairs.collect::<Vec<_>>()))
+}
+
+/// The least number of each place.
+fn least(parts: &Replies<'_>, known: &[bool]) -> Result<Vec<u8>, &'static str> {
+    let mut least: Vec<i64> = Vec::new();
+    for list in lists(parts)? {
+        let numbers: Vec<i64> = list.into_iter().map(number).collect::<Option<_>>().ok_or(ODD)?;
+        match least.len() {
+            0 => least = numbers,
+            len if len == numbers.len() => {
+                least.iter_mut().zip(numbers).for_each(|(least, number)| *least = number.min(*least));
+            }
+            _ => return Err(ODD),
+        }
+    }
+    for (least, known) in least.iter_mut().zip(known) {
+        *least = (*least).max(i64::from(*known));
+    }
+    let texts: Vec<String> = least.iter().map(|number| format!(":{number}\r\n")).collect();
+    Ok(array(&texts.iter().map(String::as_bytes).collect::<Vec<_>>()))
+}
+
 /// One answer of several, which are all there.
-pub(crate) fn merged(how: Merge, parts: &VecDeque<Order>, scripts: &Scripts, front: &mut impl Front) {
-    let Some(Order { to, silent, resp2, bytes, .. }) = parts.front() else { return };
+pub(crate) fn merged(
+    how: Merge,
+    parts: &VecDeque<Order>,
+    (scripts, addresses): (&Scripts, &[Address]),
+    front: &mut impl Front,
+) {
+    let Some(Order { to, silent, resp2, bytes, reads, .. }) = parts.front() else { return };
     // A script that one node has the others are given when they are asked for it.
     let known = match how {
         Merge::Least => known(bytes, scripts),
@@ -109,11 +128,14 @@ pub(crate) fn merged(how: Merge, parts: &VecDeque<Order>, scripts: &Scripts, fro
     if how == Merge::Same && is(0, b"SCRIPT") && is(1, b"FLUSH") {
         scripts.clear();
     }
+    if let Some(error) = partly(parts, addresses).filter(|_| writes(how, *reads)) {
+        return tell(front, *to, *silent, Answer::Error(error));
+    }
     let mut replies = Vec::with_capacity(parts.len());
     for part in parts {
         match &part.state {
             State::Done(Held::Reply(bytes, _)) => replies.push((bytes.as_slice(), part.places.as_slice())),
-            State::Done(Held::Error(error)) => {
+            State::Done(Held::Error(error) | Held::Doubt(error)) => {
                 return tell(front, *to, *silent, Answer::Error(error.clone()));
             }
             _ => return tell(front, *to, *silent, Answer::Nothing),

@@ -1,12 +1,17 @@
 //! Owns: which server is behind, and how much of it is used. Does not own: the front's own settings.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use weft_client::{Address, Config};
+use weft_client::{Address, Config, Timeouts};
 
 use crate::atlas::Atlas;
+use crate::kept::KEPT_BYTES_MAX;
+use crate::lanes::OWN_DATABASES_MAX;
+use crate::link::WAITING_BYTES_MAX;
 
 /// Connections that clients may have to themselves at once, if nothing else is said.
 const LEASES: usize = 64;
@@ -18,6 +23,12 @@ const TIMEOUT_MS: u64 = 10_000;
 const TIMEOUT_MS_MAX: u64 = 3_600_000;
 /// A connection on which nothing comes for so long is asked whether it is there, if that is less than the above.
 const SILENT_MS: u64 = 10_000;
+
+/// A replica that says nothing for so long, or for half of the time that a request has, is left: its primary is asked.
+const REPLICA_TIMEOUT_MS: u64 = 1_000;
+
+/// The longest file that a password is read from.
+const PASSWORD_BYTES_MAX: u64 = 4096;
 
 /// The port of a Sentinel, if none is given.
 const SENTINEL_PORT: u16 = 26_379;
@@ -43,8 +54,30 @@ pub struct Options {
     pub command_timeout_ms: u64,
     /// `--replica-reads`: how old what a replica answers may be; 0: they are not read from.
     pub replica_ms: u64,
+    /// Databases beside 0 that have shared connections of their own.
+    pub(crate) own_databases_max: usize,
+    /// Bytes of requests that may wait on one connection, and that a worker may keep.
+    pub(crate) waiting_bytes_max: usize,
+    pub(crate) kept_bytes_max: usize,
     /// Its connections only read, from a replica.
     pub(crate) reads_only: bool,
+}
+
+/// A password from a file.
+fn read_password(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(PASSWORD_BYTES_MAX + 1).read_to_string(&mut text))
+        .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    if text.len() as u64 > PASSWORD_BYTES_MAX {
+        return Err(format!("{} has more than {PASSWORD_BYTES_MAX} bytes", path.display()));
+    }
+    let password = text.strip_suffix('\n').unwrap_or(&text);
+    let password = password.strip_suffix('\r').unwrap_or(password);
+    match password {
+        "" => Err(format!("{} has no password", path.display())),
+        password => Ok(password.into()),
+    }
 }
 
 /// Sentinels, and the name under which they know the server.
@@ -95,15 +128,24 @@ impl Options {
             timeout_ms: TIMEOUT_MS,
             command_timeout_ms: 0,
             replica_ms: 0,
+            own_databases_max: OWN_DATABASES_MAX,
+            waiting_bytes_max: WAITING_BYTES_MAX,
+            kept_bytes_max: KEPT_BYTES_MAX,
             reads_only: false,
         })
     }
 
-    /// The same for one node of a cluster alone.
-    pub(crate) fn at(&self, address: &Address) -> Self {
+    /// The same for one node of a cluster alone; for one as a replica that is read from.
+    pub(crate) fn at(&self, address: &Address, reads_only: bool) -> Self {
         let mut options = self.clone();
         options.to.address = address.clone();
         options.cluster.clear();
+        options.reads_only = reads_only;
+        if reads_only {
+            // What it does not answer is still to be asked of the primary in time.
+            options.timeout_ms = (self.patience_ms() / 2).clamp(1, REPLICA_TIMEOUT_MS);
+            options.to.timeouts = Timeouts::all(Some(Duration::from_millis(options.timeout_ms)));
+        }
         options
     }
     /// When a client that waits since `begun_ms` is told that it takes too long; 0 for never.
@@ -155,6 +197,16 @@ impl Options {
             }
             "replica-reads" => self.replica_ms = number(0..=TIMEOUT_MS_MAX)?,
             "upstream-timeout" => self.timeout_ms = number(1..=TIMEOUT_MS_MAX)?,
+            "to-password" | "to-password-file" if self.to.password.is_some() => {
+                let text =
+                    "the password of the server behind is given twice: in --to, by to-password, or by a file";
+                return Err(OptionsError(text.into()));
+            }
+            "to-password" => self.to.password = Some(text.into()),
+            "to-password-file" => {
+                let password = read_password(Path::new(text));
+                self.to.password = Some(password.map_err(|why| OptionsError(format!("--{name}: {why}")))?);
+            }
             "upstream-ca" => self.tls(name)?.ca_file = Some(PathBuf::from(text)),
             "upstream-cert" => self.tls(name)?.cert_file = Some(PathBuf::from(text)),
             "upstream-key" => self.tls(name)?.key_file = Some(PathBuf::from(text)),
@@ -261,6 +313,16 @@ mod tests {
             assert!(options.to.tls.is_some());
             assert_eq!(options.set("upstream-name", "cache"), Ok(true));
         }
+    }
+
+    #[test]
+    fn a_replica_leaves_time_for_its_primary() {
+        let mut options = Options::to("cluster://host").unwrap();
+        let address = Address::Tcp("host".into(), 1);
+        let limit = |options: &Options, reads_only| options.at(&address, reads_only).timeout_ms;
+        assert_eq!((limit(&options, false), limit(&options, true)), (TIMEOUT_MS, REPLICA_TIMEOUT_MS));
+        options.set("upstream-timeout", "500").unwrap();
+        assert_eq!((limit(&options, false), limit(&options, true)), (500, 250));
     }
 
     #[test]

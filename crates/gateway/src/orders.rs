@@ -12,17 +12,18 @@ use std::sync::Arc;
 
 use weft_client::Address;
 use weft_engine::blocking::End;
-use weft_engine::forward::{Forward, Keys, SLOT_BITS};
+use weft_engine::error::Error;
+use weft_engine::forward::{Forward, Keys};
 use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
 use crate::answer::{Answer, Front, Held, Redirect, ended, tell, unreachable};
 use crate::figures::{Figures, bump};
+use crate::kept::{Kept, Share};
 use crate::logic;
 use crate::merge;
 use crate::parts::Parts;
 use crate::scripts::{Scripts, runs_logic};
-use crate::upstream::MULTI;
 use crate::what::What;
 
 /// Redirections that are followed at once; what comes behind them waits a little.
@@ -31,7 +32,7 @@ const AT_ONCE_MAX: u32 = 3;
 const BACK_OFF_MS: u64 = 10;
 const BACK_OFF_MS_MAX: u64 = 250;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum State {
     /// It is to be sent, when its time has come.
     Waiting,
@@ -41,15 +42,17 @@ pub(crate) enum State {
 }
 
 /// One request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) to: Recipient,
     pub(crate) what: What,
     pub(crate) bytes: Arc<[u8]>,
+    /// They, as they are counted.
+    _share: Share,
     pub(crate) keys: Keys,
     db: u8,
     pub(crate) resp2: bool,
-    reads: bool,
+    pub(crate) reads: bool,
     pub(crate) silent: bool,
     pub(crate) leased: bool,
     pub(crate) state: State,
@@ -70,7 +73,7 @@ pub(crate) struct Order {
     /// Which keys of the request it is a part of it has.
     pub(crate) places: Vec<u32>,
     /// Keys that its client wants to be told of when they change.
-    tracks: Option<Names>,
+    pub(crate) tracks: Option<Names>,
 }
 
 impl Order {
@@ -79,6 +82,7 @@ impl Order {
             to: forward.to,
             what: What::of(&forward.kind),
             bytes: bytes.into(),
+            _share: Share::default(),
             keys: forward.keys,
             db: forward.db,
             resp2: forward.resp2,
@@ -103,6 +107,14 @@ impl Order {
         let of = |all: &Names| places.iter().filter_map(|place| all.get(*place as usize).cloned()).collect();
         let tracks = forward.tracks.as_ref().map(of);
         Self { keys, places, tracks, ..Self::new(forward, bytes, now_ms) }
+    }
+    /// It is a node's, wherever slots are.
+    pub(crate) fn pinned_to(self, node: usize) -> Self {
+        Self { pinned: Some(node), keys: Keys::default(), ..self }
+    }
+    /// Its bytes are counted as long as it is there.
+    pub(crate) fn kept(self, kept: &Kept) -> Self {
+        Self { _share: kept.share(self.bytes.len()), ..self }
     }
     /// It goes as a transaction, if it runs a script or a function.
     pub(crate) fn wrap(&mut self, scripts: &Scripts) {
@@ -134,23 +146,19 @@ impl Order {
         let asks = self.next.take().is_some_and(|(_, asks)| asks);
         let prefix = if asks { [&self.prefix, ASKING].concat().into() } else { Arc::clone(&self.prefix) };
         let forward = Forward {
-            to: self.to,
-            kind: self.what.kind(),
             end: self.bytes.len(),
             db: self.db,
             resp2: self.resp2,
             reads: self.reads,
-            silent: false,
             leased: self.leased,
             keys: self.keys,
             tracks: self.tracks.clone(),
+            ..Forward::of(self.to, self.what.kind())
         };
         (forward, prefix, Arc::clone(&self.bytes))
     }
 }
 
-/// What a script is answered that no node takes.
-const NOT_COMPILED: &[u8] = b"-ERR Error compiling script";
 pub(crate) const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
 
 /// A client with requests that are not answered, or with a connection to himself.
@@ -179,21 +187,17 @@ impl Client {
     /// A request is on its way to a node.
     pub(crate) fn send(&mut self, at: usize, node: usize, stamp: u64) -> (Forward, Arc<[u8]>, Arc<[u8]>) {
         if let Some(parts) = &mut self.parts {
-            parts.send(at, node);
+            parts.send(at, stamp);
         }
         self.orders[at].send(node, stamp)
     }
-    /// Whose answer a node's is: of those that were sent there the first one, or the last one.
-    fn answered(&mut self, node: usize, is_last: bool) -> Option<usize> {
+    /// The request that was given this number when it was sent.
+    pub(crate) fn stamped(&mut self, stamp: u64) -> Option<usize> {
         if let Some(parts) = &mut self.parts {
-            return parts.heard(node, is_last);
+            return parts.stamped(stamp);
         }
-        let sent = self.orders.iter().zip(0..).filter(|(order, _)| order.is_sent_to(node));
-        let found = match is_last {
-            true => sent.max_by_key(|(order, _)| order.stamp),
-            false => sent.min_by_key(|(order, _)| order.stamp),
-        };
-        found.map(|(_, at)| at)
+        let is_it = |order: &Order| order.stamp == stamp && matches!(order.state, State::Sent(_));
+        self.orders.iter().position(is_it)
     }
 }
 
@@ -216,34 +220,8 @@ pub(crate) struct Orders {
     pub(crate) scripts: Arc<Scripts>,
     pub(crate) wants_map: bool,
     pub(crate) stamp: u64,
-    /// The client whose request a node takes just now.
-    pub(crate) sending: Option<u64>,
     pub(crate) now_ms: u64,
     timeout_ms: u64,
-}
-
-/// The front, as a node sees it.
-pub(crate) struct Seen<'s, F> {
-    pub(crate) orders: &'s mut Orders,
-    pub(crate) node: usize,
-    pub(crate) front: &'s mut F,
-}
-
-impl<F: Front> Front for Seen<'_, F> {
-    fn answer(&mut self, to: Recipient, answer: Answer<'_>) {
-        self.orders.heard(self.node, to, answer, self.front);
-    }
-    fn watch(&mut self, socket: std::os::fd::BorrowedFd<'_>, place: u32) -> bool {
-        self.front.watch(socket, place)
-    }
-    fn track(&mut self, to: Recipient, names: &Names) {
-        self.front.track(to, names);
-    }
-    /// Once it has been passed on, which is not now.
-    fn held(&mut self, _: Recipient, _: &Names) {}
-    fn changed(&mut self, names: Option<&[Box<[u8]>]>) {
-        self.front.changed(names);
-    }
 }
 
 impl Orders {
@@ -259,7 +237,6 @@ impl Orders {
             scripts,
             wants_map: false,
             stamp: 0,
-            sending: None,
             now_ms: 0,
             timeout_ms,
         }
@@ -301,102 +278,6 @@ impl Orders {
         if self.later.last() != Some(&(at_ms, client)) {
             self.later.push((at_ms, client));
         }
-    }
-
-    /// A node has answered a client.
-    fn heard(&mut self, node: usize, to: Recipient, answer: Answer<'_>, front: &mut impl Front) {
-        let Some(client) = self.clients.get_mut(&to.client) else { return front.answer(to, answer) };
-        // A node answers a client in order, but for what it does not take at all.
-        let is_last = self.sending.take() == Some(to.client);
-        let Some(at) = client.answered(node, is_last) else { return front.answer(to, answer) };
-        let is_only = client.orders.len() == 1 && client.parts.is_none();
-        let order = &mut client.orders[at];
-        let mut room = Vec::new();
-        let (answer, is_nodes) = match order.what {
-            What::Logic(queued) => logic::said(answer, queued, order.resp2, &mut room),
-            // Over its client's own connection, or where it cannot be in a transaction.
-            What::Plain => (answer, !runs_logic(&order.bytes)),
-            _ => (answer, true),
-        };
-        let redirect = match &answer {
-            Answer::Reply { bytes, .. } if is_nodes && bytes.first() == Some(&b'-') => Redirect::of(bytes),
-            Answer::NotRun(_) => Some(Redirect::Later),
-            _ => None,
-        };
-        if let Some(redirect) = redirect {
-            self.wants_map = true;
-            if let (Some(figures), Answer::Reply { .. }) = (self.figures.get(node), &answer) {
-                bump(
-                    match redirect {
-                        Redirect::Moved(_) => &figures.moved,
-                        Redirect::Ask(_) => &figures.asked,
-                        Redirect::Later | Redirect::Otherwise => &figures.later,
-                    },
-                    1,
-                );
-            }
-            if matches!(order.what, What::Exec(_)) && order.leased {
-                // What was watched is not there any more.
-                self.done(to.client, at, Held::Null, front);
-            } else if order.what == What::Watch && order.leased {
-                self.releases.push((node, to));
-                client.leased = None;
-                self.done(to.client, at, Held::Reply(b"+OK\r\n".to_vec(), true), front);
-            } else {
-                if order.what == What::Watch {
-                    self.releases.push((node, to));
-                }
-                self.again(to.client, at, redirect, Held::of(answer), front);
-            }
-            return;
-        }
-        match (order.what, &answer) {
-            (What::Watch, _) => client.leased = Some((node, order.keys.slot)),
-            (What::Logic(queued), Answer::Reply { bytes, .. }) if is_nodes && logic::is_not_queued(bytes) => {
-                (order.bytes, order.what) = (logic::unwrapped(&order.bytes, queued), What::Plain);
-                return self.again(to.client, at, Redirect::Otherwise, Held::of(answer), front);
-            }
-            (What::Logic(_), Answer::Reply { bytes, .. }) if is_nodes && logic::is_no_script(bytes) => {
-                let load = self.scripts.loads(&order.bytes);
-                if order.prefix.is_empty() && !load.is_empty() {
-                    order.prefix = load.into();
-                    return self.again(to.client, at, Redirect::Otherwise, Held::of(answer), front);
-                }
-            }
-            (What::Plain, Answer::Reply { bytes, .. }) if !bytes.starts_with(NOT_COMPILED) => {
-                self.scripts.learn_one(&order.bytes);
-            }
-            (What::Logic(1), Answer::Reply { bytes, .. })
-                if !is_nodes && !bytes.starts_with(NOT_COMPILED) =>
-            {
-                self.scripts.learn_one(&order.bytes[MULTI.len()..]);
-            }
-            (What::Exec(_), Answer::Reply { bytes, .. }) if bytes.first() == Some(&b'*') => {
-                self.scripts.learn(&order.bytes);
-            }
-            (What::Scan, Answer::Reply { bytes, resp2 }) => {
-                let (slot, resp2) = (order.keys.slot.unwrap_or_default(), *resp2);
-                let next = self.lowest.iter().copied().find(|lowest| *lowest > slot);
-                let change = |cursor: u64| match cursor {
-                    0 => Some(next.map_or(0, u64::from)),
-                    own if own >> (u64::BITS - SLOT_BITS) == 0 => Some(own << SLOT_BITS | u64::from(slot)),
-                    _ => None,
-                };
-                let held = match merge::with_cursor(bytes, change) {
-                    Some(reply) => Held::Reply(reply, resp2),
-                    None => Held::of(answer),
-                };
-                return self.done(to.client, at, held, front);
-            }
-            _ => {}
-        }
-        if is_only && client.leased.is_none() {
-            let (silent, tracks) = (order.silent, order.tracks.take());
-            self.clients.remove(&to.client);
-            tell(front, to, silent, answer);
-            return told(front, to, tracks.as_ref());
-        }
-        self.done(to.client, at, Held::of(answer), front);
     }
 
     /// A request has not run: it goes again, if it is not late.
@@ -456,6 +337,18 @@ impl Orders {
         self.is_ready(id);
     }
 
+    /// Parts of a client's request wait for their nodes; when that takes too long none of them has run.
+    pub(crate) fn wait_for_nodes(&mut self, id: u64, why: &Error, front: &mut impl Front) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let Some(begun_ms) = client.orders.front().map(|order| order.begun_ms) else { return };
+        let waits_ms = self.now_ms.saturating_sub(begun_ms);
+        if waits_ms >= self.timeout_ms {
+            client.orders.iter_mut().for_each(|order| order.state = State::Done(Held::Error(why.clone())));
+            return self.hand_out(id, front);
+        }
+        self.goes_on(id, self.now_ms + (waits_ms / 2).clamp(BACK_OFF_MS, BACK_OFF_MS_MAX));
+    }
+
     /// A request is over.
     pub(crate) fn done(&mut self, id: u64, at: usize, held: Held, front: &mut impl Front) {
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -483,7 +376,7 @@ impl Orders {
         let Some(client) = self.clients.get_mut(&id) else { return };
         if let Some(Parts { how, .. }) = client.parts.take() {
             let parts = std::mem::take(&mut client.orders);
-            merge::merged(how, &parts, &self.scripts, front);
+            merge::merged(how, &parts, (&self.scripts, &self.addresses), front);
             parts.iter().for_each(|part| told(front, part.to, part.tracks.as_ref()));
         }
         while client.orders.front().is_some_and(Order::is_done) {
@@ -493,10 +386,11 @@ impl Orders {
             };
             match held {
                 Held::Reply(bytes, resp2) => tell(front, to, silent, Answer::Reply { bytes: &bytes, resp2 }),
-                Held::Selected(db) => front.answer(to, Answer::Selected { db, silent }),
+                Held::Selected(db) => front.answer(to.into(), Answer::Selected { db, silent }),
                 Held::Error(error) => tell(front, to, silent, Answer::Error(error)),
+                Held::Doubt(error) => tell(front, to, silent, Answer::Doubt(error)),
                 Held::Null => tell(front, to, silent, Answer::Null),
-                Held::Nothing => front.answer(to, Answer::Nothing),
+                Held::Nothing => front.answer(to.into(), Answer::Nothing),
             }
             told(front, to, tracks.as_ref());
         }
@@ -518,7 +412,7 @@ impl Orders {
 }
 
 /// A client has its reply, which may have waited while keys of it changed.
-fn told(front: &mut impl Front, to: Recipient, tracks: Option<&Names>) {
+pub(crate) fn told(front: &mut impl Front, to: Recipient, tracks: Option<&Names>) {
     if let Some(names) = tracks {
         front.held(to, names);
     }
@@ -527,24 +421,15 @@ fn told(front: &mut impl Front, to: Recipient, tracks: Option<&Names>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::Whose;
     use crate::testing::{Told, client};
     use weft_engine::forward::Kind;
 
     const TO: Recipient = client(7);
 
     fn order(slot: u16, key: u64) -> Order {
-        let forward = Forward {
-            to: TO,
-            kind: Kind::Plain,
-            end: 0,
-            db: 0,
-            resp2: true,
-            reads: false,
-            silent: false,
-            leased: false,
-            keys: Keys { slot: Some(slot), only: Some(key) },
-            tracks: None,
-        };
+        let keys = Keys { slot: Some(slot), only: Some(key) };
+        let forward = Forward { resp2: true, keys, ..Forward::of(TO, Kind::Plain) };
         Order::new(&forward, b"*1\r\n$4\r\nPING\r\n", 0)
     }
 
@@ -563,7 +448,11 @@ mod tests {
         orders
     }
     fn reply(orders: &mut Orders, node: usize, bytes: &str, told: &mut Told) {
-        orders.heard(node, TO, Answer::Reply { bytes: bytes.as_bytes(), resp2: true }, told);
+        // A node answers in the order of sending.
+        let of_node = orders.clients[&TO.client].orders.iter().filter(|order| order.is_sent_to(node));
+        let stamp = of_node.map(|order| order.stamp).min().expect("something is there");
+        let answer = Answer::Reply { bytes: bytes.as_bytes(), resp2: true };
+        orders.heard(node, Whose { to: TO, stamp }, answer, told);
     }
 
     #[test]
@@ -575,6 +464,16 @@ mod tests {
         reply(&mut orders, 0, "+third\r\n", &mut told);
         assert_eq!(told.0, ["+first", "+second", "+third"]);
         assert!(orders.clients.is_empty());
+    }
+
+    #[test]
+    fn an_answer_that_nothing_waits_for_is_nobodys() {
+        let (mut orders, mut told) = (sent(&[(1, 1, 0)]), Told::default());
+        let answer = Answer::Reply { bytes: b"+another\r\n", resp2: true };
+        orders.heard(0, Whose { to: TO, stamp: 99 }, answer, &mut told);
+        assert!(told.0.is_empty());
+        reply(&mut orders, 0, "+its own\r\n", &mut told);
+        assert_eq!(told.0, ["+its own"]);
     }
 
     /// What is held back may be about keys that have changed meanwhile.

@@ -4,7 +4,7 @@
 //! Parts have slots of their own, or nodes of their own, and nothing else of their client is under way
 //! (`Session::joins`): none waits for another. There may be as many as slots, so no step looks at all of them.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 
 use weft_engine::forward::Merge;
 
@@ -15,19 +15,22 @@ pub(crate) const PARTS_A_TURN: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) how: Merge,
+    /// Some may have gone. Those of a request that writes wait until all of their nodes are there.
+    pub(crate) has_begun: bool,
     /// So many are not answered.
     left: usize,
     /// Those that are to be sent, and not before which time.
     waiting: BTreeSet<(u64, usize)>,
-    /// Those that are at a node, in the order in which they were sent.
-    sent: HashMap<usize, VecDeque<usize>>,
+    /// Those that are at a node, by the numbers that they were given when they were sent.
+    sent: HashMap<u64, usize>,
 }
 
 impl Parts {
     /// So many, which may go at once.
-    pub(crate) fn new(how: Merge, count: usize, now_ms: u64) -> Self {
+    pub(crate) fn new(how: Merge, reads: bool, count: usize, now_ms: u64) -> Self {
         let waiting = (0..count).map(|at| (now_ms, at)).collect();
-        Self { how, left: count, waiting, sent: HashMap::new() }
+        let has_begun = !writes(how, reads);
+        Self { how, has_begun, left: count, waiting, sent: HashMap::new() }
     }
     /// Takes the next one that is to be sent.
     pub(crate) fn next(&mut self, now_ms: u64) -> Option<usize> {
@@ -39,13 +42,12 @@ impl Parts {
     pub(crate) fn wait(&mut self, at: usize, at_ms: u64) {
         self.waiting.insert((at_ms, at));
     }
-    pub(crate) fn send(&mut self, at: usize, node: usize) {
-        self.sent.entry(node).or_default().push_back(at);
+    pub(crate) fn send(&mut self, at: usize, stamp: u64) {
+        self.sent.insert(stamp, at);
     }
-    /// Takes the one that was sent to a node first of all, or last.
-    pub(crate) fn heard(&mut self, node: usize, is_last: bool) -> Option<usize> {
-        let sent = self.sent.get_mut(&node)?;
-        if is_last { sent.pop_back() } else { sent.pop_front() }
+    /// Takes the one that was sent with this number.
+    pub(crate) fn stamped(&mut self, stamp: u64) -> Option<usize> {
+        self.sent.remove(&stamp)
     }
     /// One is answered. Says whether all are.
     pub(crate) const fn done(&mut self) -> bool {
@@ -54,18 +56,24 @@ impl Parts {
     }
 }
 
+/// Whether a request whose replies are merged so leaves something behind at the nodes that run it.
+pub(crate) const fn writes(how: Merge, reads: bool) -> bool {
+    !reads && matches!(how, Merge::Sum | Merge::Same)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use rustix::time::{ClockId, clock_gettime};
     use weft_client::Address;
-    use weft_engine::forward::{Forward, Keys, Kind};
+    use weft_engine::forward::{Forward, Kind};
     use weft_engine::mailbox::Recipient;
 
     use super::*;
-    use crate::answer::{Answer, Front};
-    use crate::orders::{Client, Order, Orders, Seen};
+    use crate::answer::{Answer, Front, Whose};
+    use crate::heard::Seen;
+    use crate::orders::{Client, Order, Orders};
     use crate::testing::{Told, client};
 
     const TO: Recipient = client(7);
@@ -80,18 +88,7 @@ mod tests {
     const ATTEMPTS: usize = 4;
 
     fn forward(how: Merge) -> Forward {
-        Forward {
-            to: TO,
-            kind: Kind::Scatter(how, Vec::new()),
-            end: 0,
-            db: 0,
-            resp2: false,
-            reads: true,
-            silent: false,
-            leased: false,
-            keys: Keys::default(),
-            tracks: None,
-        }
+        Forward { reads: true, ..Forward::of(TO, Kind::Scatter(how, Vec::new())) }
     }
 
     /// An MGET of so many keys, each of a slot of its own.
@@ -105,7 +102,7 @@ mod tests {
             let bytes = b"*2\r\n$4\r\nMGET\r\n$1\r\nk\r\n";
             client.orders.push_back(Order::part(&forward(Merge::Places), bytes, at as u16, vec![place], 0));
         }
-        client.parts = Some(Parts::new(Merge::Places, count, 0));
+        client.parts = Some(Parts::new(Merge::Places, true, count, 0));
         orders.clients.insert(TO.client, client);
         orders
     }
@@ -115,18 +112,18 @@ mod tests {
         let mut refused = vec![false; count];
         while orders.clients.contains_key(&TO.client) {
             orders.now_ms += 300;
-            let mut sent: Vec<Vec<usize>> = vec![Vec::new(); NODES];
+            let mut sent: Vec<Vec<(usize, u64)>> = vec![Vec::new(); NODES];
             while let Some(at) = orders.next_part(TO.client) {
                 orders.stamp += 1;
                 let node = at % NODES;
                 let client = orders.clients.get_mut(&TO.client).expect("it is not answered");
                 assert!(client.may_go(at, node));
                 let _ = client.send(at, node, orders.stamp);
-                sent[node].push(at);
+                sent[node].push((at, orders.stamp));
             }
             assert!(sent.iter().any(|sent| !sent.is_empty()), "nothing goes on");
             for (node, all) in sent.into_iter().enumerate() {
-                for at in all {
+                for (at, stamp) in all {
                     let says = match at % REFUSED {
                         _ if std::mem::replace(&mut refused[at], true) => None,
                         1 => Some(format!("-MOVED {at} node1:1\r\n")),
@@ -136,7 +133,8 @@ mod tests {
                     };
                     let reply = says.unwrap_or_else(|| format!("*1\r\n:{at}\r\n"));
                     let answer = Answer::Reply { bytes: reply.as_bytes(), resp2: false };
-                    Seen { orders: &mut *orders, node, front: &mut *told }.answer(TO, answer);
+                    let mut seen = Seen { orders: &mut *orders, node, front: &mut *told };
+                    seen.answer(Whose { to: TO, stamp }, answer);
                 }
             }
         }
@@ -150,19 +148,15 @@ mod tests {
         assert_eq!(told.0, [format!("*100\r\n{all}").trim_end()]);
     }
 
-    /// What a node does not take at all is answered before those that went before.
     #[test]
-    fn the_last_one_that_was_sent_may_be_answered_first() {
-        let mut parts = Parts::new(Merge::Sum, 3, 5);
+    fn parts_are_told_apart_by_their_numbers() {
+        let mut parts = Parts::new(Merge::Sum, true, 3, 5);
         assert_eq!(parts.next(4), None);
         for at in 0..3 {
             assert_eq!(parts.next(5), Some(at));
-            parts.send(at, 9);
+            parts.send(at, 10 + at as u64);
         }
-        assert_eq!(
-            [parts.heard(9, true), parts.heard(9, false), parts.heard(8, false)],
-            [Some(2), Some(0), None]
-        );
+        assert_eq!([12, 10, 12, 9].map(|stamp| parts.stamped(stamp)), [Some(2), Some(0), None, None]);
         parts.wait(2, 7);
         assert_eq!([parts.next(6), parts.next(7), parts.next(8)], [None, Some(2), None]);
         assert_eq!([parts.done(), parts.done(), parts.done()], [false, false, true]);

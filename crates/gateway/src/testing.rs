@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use weft_engine::forward::{Forward, Forwards, Keys, Kind};
+use weft_engine::forward::{Forward, Forwards, Kind};
 use weft_engine::mailbox::{Address, Recipient};
 use weft_engine::tracking::Names;
 use weft_engine::{Engine, Setup};
@@ -17,10 +17,11 @@ use weft_protocol::request::Texts;
 use weft_protocol::resp::encode::request;
 use weft_store::{Config, Keyspace, SystemClock};
 
-use crate::answer::{Answer, Front};
+use crate::answer::{Answer, Front, Whose};
 use crate::dial::Checks;
 use crate::figures::Figures;
 use crate::hub::Hub;
+use crate::kept::Kept;
 use crate::options::Options;
 use crate::scripts::{requests, words};
 use crate::upstream::Upstream;
@@ -39,7 +40,7 @@ pub(crate) const fn client(client: u64) -> Recipient {
 pub(crate) struct Told(pub(crate) Vec<String>);
 
 impl Front for Told {
-    fn answer(&mut self, _: Recipient, answer: Answer<'_>) {
+    fn answer(&mut self, _: Whose, answer: Answer<'_>) {
         self.0.push(match answer {
             Answer::Reply { bytes, .. } => String::from_utf8_lossy(bytes).trim_end().into(),
             other => format!("{other:?}"),
@@ -146,6 +147,7 @@ fn serve(mut stream: TcpStream, noted: &(Mutex<Vec<String>>, Condvar), answers: 
 pub(crate) struct Bench {
     pub(crate) upstream: Upstream,
     pub(crate) told: Told,
+    pub(crate) kept: Kept,
     pub(crate) now_ms: u64,
 }
 
@@ -155,29 +157,16 @@ impl Bench {
         let options = Arc::new(options);
         let hub = Hub::start(Arc::clone(&options), engine()).expect("there are threads");
         let (checks, figures) = (Arc::<Checks>::default(), Arc::<Figures>::default());
-        let upstream = Upstream::new(options, leases, (hub, checks, figures), || ());
-        Self { upstream, told: Told::default(), now_ms: 1_000 }
+        let kept = Kept::default();
+        let upstream = Upstream::new(options, leases, (hub, checks, figures), || ()).counting(kept.clone());
+        Self { upstream, told: Told::default(), kept, now_ms: 1_000 }
     }
 
-    pub(crate) fn forward(to: Recipient, kind: Kind, db: u8, end: usize) -> Forward {
-        Forward {
-            to,
-            kind,
-            end,
-            db,
-            resp2: false,
-            reads: false,
-            silent: false,
-            leased: false,
-            keys: Keys::default(),
-            tracks: None,
-        }
-    }
     /// A client asks for something.
     pub(crate) fn ask(&mut self, number: u64, kind: Kind, db: u8, words: &[&str]) {
         let mut forwards = Forwards::default();
         request(None, &Texts(words), &mut forwards.bytes);
-        forwards.list.push(Self::forward(client(number), kind, db, forwards.bytes.len()));
+        forwards.list.push(Forward { db, end: forwards.bytes.len(), ..Forward::of(client(number), kind) });
         self.upstream.submit(&mut forwards, &mut self.told);
     }
     pub(crate) fn turn(&mut self) {

@@ -11,21 +11,19 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use weft_engine::behind::State;
-use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Forwards, Kind};
 use weft_engine::mailbox::Recipient;
 
-use crate::answer::{Answer, BUSY, Front, Next, lost, replied, split_db, tell, unreachable, with_db};
-use crate::breaker::Breaker;
+use crate::answer::{Answer, BUSY, Front, Next, lost, replied, split_db, tell, unreachable};
 use crate::dial::{self, Arrival, Checks, Inbox, UNCHECKED};
 use crate::figures::{Figures, bump};
 use crate::hub::Hub;
+use crate::kept::Kept;
+use crate::lanes::Lane;
 use crate::leases::Leases;
-use crate::link::{Came, Due, Expect, KEPT_BYTES_MAX, Link, WAITING_BYTES_MAX};
+use crate::link::{Came, Due, EMPTY_BYTES_MAX, Expect, Link};
 use crate::options::Options;
-use crate::orders::ASKING;
 use crate::reply::{Changed, changed};
-use crate::scripts::requests;
 
 /// One on which nothing comes of what is due for so long is slow.
 const SLOW_MS: u64 = 1_000;
@@ -43,29 +41,21 @@ pub(crate) const SERVERS_MAX: usize = 1 << (30 - LINK_BITS - 1);
 
 pub(crate) const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 pub(crate) const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
+pub(crate) const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 const ROLE: &[u8] = b"*1\r\n$4\r\nROLE\r\n";
-const TRACKING: &[u8] = b"*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n";
-const CACHING: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n";
-
-/// What a shared connection is at.
-#[derive(Debug, Default)]
-pub(crate) struct Lane {
-    /// The connection, which may be being made.
-    pub(crate) link: Option<u32>,
-    pub(crate) breaker: Breaker,
-}
+pub(crate) const TRACKING: &[u8] = b"*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n";
 
 /// A worker's connections.
 #[derive(Debug)]
 pub struct Upstream {
     pub(crate) options: Arc<Options>,
-    hub: Arc<Hub>,
+    pub(crate) hub: Arc<Hub>,
     checks: Arc<Checks>,
-    inbox: Arc<Inbox>,
+    pub(crate) inbox: Arc<Inbox>,
     pub(crate) figures: Arc<Figures>,
     pub(crate) links: Vec<Option<Box<Link>>>,
-    /// The shared ones: RESP3, RESP2.
-    pub(crate) lanes: [Lane; 2],
+    /// The shared ones: of all databases over RESP3 and over RESP2, then those of one.
+    pub(crate) lanes: Vec<Lane>,
     pub(crate) leases: Leases,
     /// Where first tries of clients' requests that block are due: on which connection, and where their bytes begin.
     pub(crate) tries: HashMap<u64, (u32, u64)>,
@@ -82,6 +72,8 @@ pub struct Upstream {
     base: u32,
     /// Somebody else sends again what may be: it knows where.
     pub(crate) is_routed: bool,
+    /// What the worker keeps, if that is counted here.
+    pub(crate) kept: Option<Kept>,
 }
 
 /// The server of a place.
@@ -103,7 +95,7 @@ impl Upstream {
             inbox: Arc::new(Inbox::new(wake)),
             figures,
             links: Vec::new(),
-            lanes: Default::default(),
+            lanes: Lane::first(),
             leases: Leases::new(leases),
             tries: HashMap::new(),
             silent: HashSet::new(),
@@ -114,7 +106,13 @@ impl Upstream {
             looked_ms: 0,
             base: PLACE,
             is_routed: false,
+            kept: None,
         }
+    }
+
+    /// As all that a worker has: what it keeps is counted.
+    pub(crate) fn counting(self, kept: Kept) -> Self {
+        Self { kept: Some(kept), ..self }
     }
 
     /// As one of several servers, of this number.
@@ -172,7 +170,7 @@ impl Upstream {
                 Arrival::Subscribed(to, args, Ok(generation)) => {
                     let silent = self.silent.remove(&to.client);
                     if self.hub.is_current(generation) {
-                        front.answer(to, Answer::Confirmed(args));
+                        front.answer(to.into(), Answer::Confirmed(args));
                     } else {
                         tell(front, to, silent, Answer::Error(lost("the server closed it", true)));
                     }
@@ -218,10 +216,10 @@ impl Upstream {
         }
         for (begin, forward) in all {
             let bytes = &forwards.bytes[begin..forward.end];
-            self.forward(forward, (self.now_ms, b""), bytes, front);
+            self.forward(forward, (self.now_ms, 0, b""), bytes, front);
         }
         forwards.bytes.clear();
-        forwards.bytes.shrink_to(KEPT_BYTES_MAX);
+        forwards.bytes.shrink_to(EMPTY_BYTES_MAX);
         self.flush(front);
     }
 
@@ -266,7 +264,9 @@ impl Upstream {
     /// Has a connection made, and gives its place.
     pub(crate) fn dial(&mut self, resp2: bool, is_lease: bool) -> u32 {
         self.attempts += 1;
-        let link = Box::new(Link::new(self.attempts, resp2, is_lease, self.now_ms));
+        let share = self.kept.as_ref().map(|kept| kept.share(0)).unwrap_or_default();
+        let mut link = Box::new(Link::new(self.attempts, resp2, is_lease, self.now_ms));
+        link.share = share;
         dial::begin(&self.options, &self.checks, &self.inbox, (self.attempts, resp2));
         match self.links.iter().position(Option::is_none) {
             Some(at) => {
@@ -277,36 +277,6 @@ impl Upstream {
                 self.links.push(Some(link));
                 self.links.len() as u32 - 1
             }
-        }
-    }
-
-    /// The shared connection that speaks one of the two protocols; it may be being made. The error says why there is
-    /// none.
-    pub(crate) fn shared(&mut self, resp2: bool) -> Result<u32, Error> {
-        let lane = usize::from(resp2);
-        if let Some(at) = self.lanes[lane].link
-            && (!self.lanes[lane].breaker.is_open() || self.link(at).is_some_and(|link| link.is_up()))
-        {
-            return Ok(at);
-        }
-        self.probe(resp2);
-        let Lane { link, breaker } = &self.lanes[lane];
-        match link {
-            Some(at) if !breaker.is_open() => Ok(*at),
-            _ => {
-                bump(&self.figures.refused, 1);
-                Err(unreachable(breaker.why()))
-            }
-        }
-    }
-
-    /// Has the shared connection made, if there is none, unless it is to be left alone for now.
-    pub(crate) fn probe(&mut self, resp2: bool) {
-        let lane = &self.lanes[usize::from(resp2)];
-        if lane.link.is_none() && (!lane.breaker.is_open() || lane.breaker.is_over(self.now_ms)) {
-            let at = self.dial(resp2, false);
-            self.lanes[usize::from(resp2)].link = Some(at);
-            self.show();
         }
     }
 
@@ -357,7 +327,8 @@ impl Upstream {
             let watched = link.socket().is_some_and(|socket| front.watch(socket, base | at));
             if watched { Ok(()) } else { Err("its socket cannot be watched".to_string()) }
         });
-        let lane = &mut self.lanes[usize::from(resp2)];
+        let lane = self.lane_at(at, resp2);
+        let lane = &mut self.lanes[lane];
         match stands {
             Err(why) => {
                 // One that stands says more than one that could not be had beside it.
@@ -376,92 +347,6 @@ impl Upstream {
                 self.touch(at);
                 self.show();
             }
-        }
-    }
-
-    /// Takes one request. `begun_ms`: since when its client waits. `prefix`: requests before it whose replies are
-    /// passed over.
-    pub(crate) fn forward(
-        &mut self,
-        forward: Forward,
-        (begun_ms, prefix): (u64, &[u8]),
-        bytes: &[u8],
-        front: &mut impl Front,
-    ) {
-        let Forward { to, kind, db, resp2, reads, silent, tracks, .. } = forward;
-        let before = if prefix.is_empty() { 0 } else { requests(prefix).count() as u32 };
-        let own = if forward.leased { self.leases.owners.get(&to.client).copied() } else { None };
-        // What must stand right before a command leaves no room for what must stand right before it.
-        let noted = tracks.is_some() && !resp2 && own.is_none() && !prefix.ends_with(ASKING);
-        let (caching, before) = if noted { (CACHING, before + 1) } else { (&b""[..], before) };
-        let until_ms = self.options.late_ms(begun_ms);
-        let due = |expect| Due { reads, tracks, noted, until_ms, ..Due::new(Some(to), expect, silent) };
-        match kind {
-            Kind::Release => return self.release(to, front),
-            Kind::Subscribe(kind, args) => {
-                if silent {
-                    self.silent.insert(to.client);
-                }
-                return self.hub.subscribe(&self.inbox, to, kind, args);
-            }
-            Kind::Exec(_) if forward.leased && (self.leases.lost.remove(&to.client) || own.is_none()) => {
-                if let Some(at) = own {
-                    self.unwatch(at, front);
-                }
-                return tell(front, to, silent, Answer::Null);
-            }
-            Kind::Watch if own.is_none() => {
-                return self.wait_for_lease((to, db, resp2, silent), (0, bytes), Expect::Watch, front);
-            }
-            Kind::Alone if own.is_none() => {
-                return self.wait_for_lease((to, db, resp2, silent), (0, bytes), Expect::Alone, front);
-            }
-            // There is no trying it with what must stand right before it.
-            Kind::Blocks if own.is_none() && before > 0 => {
-                let bytes = [prefix, bytes].concat();
-                let who = (to, db, resp2, silent);
-                return self.wait_for_lease(who, (before, &bytes), Expect::Block(false), front);
-            }
-            _ => {}
-        }
-        let at = match own.map_or_else(|| self.shared(resp2), Ok) {
-            Ok(at) => at,
-            Err(error) => return tell(front, to, silent, Answer::NotRun(error)),
-        };
-        if self.link(at).is_some_and(|link| link.waiting() + bytes.len() > WAITING_BYTES_MAX) {
-            let text = "too much waits for the server behind the gateway (256 MiB)";
-            if let (Kind::Exec(_), Some(own)) = (&kind, own) {
-                self.unwatch(own, front);
-            }
-            return tell(front, to, silent, Answer::Error(Error::new(ErrorCode::Limit, text)));
-        }
-        if own.is_some() {
-            self.speak(at, resp2);
-        }
-        match kind {
-            Kind::Plain | Kind::Scan | Kind::Scatter(..) | Kind::Everywhere(_) => {
-                self.ask(at, &[prefix, caching, bytes], Some(db), due(Expect::Plain).skipping(before));
-            }
-            Kind::Select(db) => self.ask(at, &[bytes], None, due(Expect::Select(db))),
-            Kind::Exec(queued) => {
-                let due = due(Expect::Exec).skipping(before).queueing(queued);
-                self.ask(at, &[prefix, caching, bytes], Some(db), due);
-            }
-            Kind::Watch => self.ask(at, &[bytes], Some(db), due(Expect::Watch)),
-            Kind::Blocks if own.is_some() => {
-                let due = Due { until_ms: 0, ..due(Expect::Block(false)) };
-                self.ask(at, &[bytes], Some(db), due);
-            }
-            Kind::Blocks => {
-                let expect = Expect::Try(with_db(bytes, db), None);
-                self.ask(at, &[MULTI, bytes, EXEC], Some(db), due(expect).queueing(1));
-            }
-            Kind::Alone => self.ask(at, &[bytes], Some(db), due(Expect::Alone)),
-            Kind::Track(request) if self.link(at).is_some_and(|link| link.tracks) => {
-                front.answer(to, Answer::Confirmed(Box::new(request)));
-            }
-            Kind::Track(request) => self.ask(at, &[TRACKING], None, due(Expect::Track(Box::new(request)))),
-            Kind::Subscribe(..) | Kind::Release => {}
         }
     }
 
@@ -597,8 +482,10 @@ impl Upstream {
 
     /// A connection has broken, or could not be made: whoever waits for something of it is told.
     pub(crate) fn end(&mut self, at: u32, why: &str, front: &mut impl Front) {
+        // Another connection of the same lane takes what goes again: a client's requests stay behind each other.
+        let lane = self.lanes.iter().position(|lane| lane.link == Some(at));
         let Some(mut link) = self.forget(at) else { return };
-        let (was_up, is_shared, resp2) = (link.is_up(), !link.is_lease, link.resp2);
+        let (was_up, is_shared) = (link.is_up(), !link.is_lease);
         bump(&self.figures.lost, u64::from(was_up));
         if link.tracks {
             // Nobody tells of what was read over it any more.
@@ -609,19 +496,19 @@ impl Upstream {
         // The order of a client's replies is that of its requests: all of them go again, or none.
         let stays = |due: &Due, sent| due.again || sent && !due.reads;
         let staying = unanswered.iter().filter(|(due, _, sent)| stays(due, *sent));
-        let stay: HashSet<u64> = staying.filter_map(|(due, ..)| Some(due.to?.client)).collect();
+        let stay: HashSet<u64> = staying.filter_map(|(due, ..)| Some(due.to?.client())).collect();
         for (due, bytes, sent) in unanswered {
             self.is_tried(&due);
             if let Expect::Unblock(at, attempt) = due.expect {
                 self.woken(at, attempt, front);
             }
             let Some(to) = due.to else { continue };
-            let error = match was_up && is_shared && !stay.contains(&to.client) {
+            let error = match was_up && is_shared && !stay.contains(&to.client()) {
                 true if self.is_routed => {
                     front.answer(to, Answer::NotRun(lost(why, sent)));
                     continue;
                 }
-                true => match self.shared(resp2) {
+                true => match self.over(lane.unwrap_or_default()) {
                     Ok(at) => {
                         bump(&self.figures.again, 1);
                         let due = Due { again: true, skip: due.skips, failed: None, ..due };
@@ -630,6 +517,10 @@ impl Upstream {
                     }
                     Err(error) => error,
                 },
+                false if was_up && sent => {
+                    tell(front, to, due.silent, Answer::Doubt(lost(why, sent)));
+                    continue;
+                }
                 false if was_up => lost(why, sent),
                 false => {
                     tell(front, to, due.silent, Answer::NotRun(unreachable(why)));

@@ -117,6 +117,8 @@ pub(crate) struct Shared {
     pub(crate) dice: crate::libs::dice::Dice,
     /// What `cjson` was told.
     pub(crate) json: crate::libs::json::Settings,
+    /// KEYS and ARGV.
+    pub(crate) given: Option<crate::libs::Given>,
     /// A library is being loaded, and may register functions.
     pub(crate) registering: Option<Vec<crate::vm::Registered>>,
 }
@@ -131,6 +133,7 @@ impl Shared {
             killed: None,
             dice: crate::libs::dice::Dice::default(),
             json: crate::libs::json::Settings::default(),
+            given: None,
             registering: None,
         }
     }
@@ -392,7 +395,7 @@ impl Frame<'_> {
         self.place();
         // SAFETY: there is a place; the bytes are copied.
         unsafe {
-            ffi::lua_pushlstring(self.l, bytes.as_ptr().cast(), bytes.len());
+            ffi::lua_pushlstring_(self.l, bytes.as_ptr().cast(), bytes.len());
         }
     }
     /// Pushes another value once more.
@@ -480,7 +483,7 @@ impl Frame<'_> {
     pub fn raw_get(&mut self, table: i32) {
         // SAFETY: a table.
         unsafe {
-            ffi::lua_rawget(self.l, table);
+            ffi::lua_rawget_(self.l, table);
         }
     }
     /// Pushes an element of a table.
@@ -488,7 +491,7 @@ impl Frame<'_> {
         self.place();
         // SAFETY: a table, and there is a place.
         unsafe {
-            ffi::lua_rawgeti(self.l, table, index as ffi::lua_Integer);
+            ffi::lua_rawgeti_(self.l, table, index as c_int);
         }
     }
     /// Pushes a value that the state keeps.
@@ -508,7 +511,7 @@ impl Frame<'_> {
         self.place();
         // SAFETY: a table, and there is a place.
         unsafe {
-            ffi::lua_rawgeti(self.l, table, ffi::lua_Integer::from(index));
+            ffi::lua_rawgeti_(self.l, table, index);
         }
     }
     /// Takes the top and sets it as an element at any number.

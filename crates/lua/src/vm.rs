@@ -41,7 +41,8 @@ pub struct Vm {
     /// What functions of libraries run on.
     functions: *mut lua_State,
     shared: *mut Shared,
-    known: Known,
+    /// The handler of errors, which each run needs.
+    handler: Chunk,
     /// It takes little memory, and is given time before what nobody uses is collected.
     is_small: bool,
 }
@@ -56,14 +57,6 @@ const PAUSE_OF_SMALL: c_int = 400;
 // SAFETY: a state has no ties to a thread, and all that belongs to it, the allocator's datum included, is reached
 // through this alone.
 unsafe impl Send for Vm {}
-
-/// Values that each run needs, by their places in the registry.
-struct Known {
-    /// The handler of errors.
-    handler: Chunk,
-    /// The table that KEYS and ARGV are set in, and the names of both.
-    given: libs::Given,
-}
 
 /// A value that the state keeps until it is released: a function, mostly.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -141,11 +134,12 @@ fn handle_error(frame: &mut Frame<'_>) -> crate::frame::Answer {
     Ok(1)
 }
 
-/// Prepares both worlds.
-fn prepare(frame: &mut Frame<'_>, identity: &Identity) -> Result<Known, Raise> {
+/// Prepares both worlds. Gives the handler of errors.
+fn prepare(frame: &mut Frame<'_>, identity: &Identity) -> Result<Chunk, Raise> {
     let given = libs::open(frame, identity)?;
+    frame.shared().given = Some(given);
     frame.push_function(c_function!(handle_error), 0);
-    Ok(Known { handler: keep(frame), given })
+    Ok(keep(frame))
 }
 
 impl Vm {
@@ -164,10 +158,10 @@ impl Vm {
             let functions = ffi::lua_newthread(scripts);
             ffi::luaL_ref(scripts, ffi::LUA_REGISTRYINDEX);
             let mut frame = Frame::over(scripts);
-            let Ok(known) = prepare(&mut frame, identity) else {
+            let Ok(handler) = prepare(&mut frame, identity) else {
                 panic!("the libraries open in any state: {:?}", Frame::over(scripts).bytes(-1))
             };
-            let vm = Self { scripts, functions, shared, known, is_small: true };
+            let vm = Self { scripts, functions, shared, handler, is_small: true };
             ffi::lua_gc(scripts, ffi::LUA_GCSETPAUSE, PAUSE_OF_SMALL);
             libs::enter_scripts(&mut frame);
             libs::enter_functions(&mut Frame::over(functions));
@@ -267,12 +261,17 @@ impl Vm {
         let state = self.state(world);
         // SAFETY: nothing runs on the state while this is called with `&mut self`.
         let (mut frame, depth) = unsafe { (Frame::over(state), (*self.shared).memory.enter()) };
-        frame.kept_value(&self.known.handler);
+        frame.kept_value(&self.handler);
         frame.kept_value(chunk);
         let mut arguments = 0;
         if let Some((keys, args)) = given {
             match world {
-                World::Scripts => self.known.given.set(&mut frame, keys, args),
+                World::Scripts => {
+                    if let Some(mut given) = frame.shared().given.take() {
+                        given.set(&mut frame, keys, args);
+                        frame.shared().given = Some(given);
+                    }
+                }
                 World::Functions => {
                     frame.push_list(keys);
                     frame.push_list(args);

@@ -418,6 +418,41 @@ fn functions_of_a_library_have_a_world_of_their_own() {
     assert!(vm.call(World::Scripts, &chunk, (&[], &[]), &mut host).is_ok());
 }
 
+/// KEYS and ARGV are made when a script asks for them: it cannot tell, whatever the run before was given or did.
+#[test]
+fn lists_of_nothing_are_there_as_the_others_are() {
+    let mut vm = support::vm();
+    let seen = "local names = {} \
+                for name in pairs(_G) do if name == 'KEYS' or name == 'ARGV' then names[#names + 1] = name end end \
+                table.sort(names) return table.concat(names, ' ')";
+    let dirty = "ARGV[1] = 'left' ARGV.more = 1 KEYS.more = 1 return #ARGV";
+    let some: (&[&[u8]], &[&[u8]]) = (&[b"k"], &[b"a", b"b"]);
+    let none: (&[&[u8]], &[&[u8]]) = (&[], &[]);
+    for (script, given, reply) in [
+        ("return 1", none, "1"),
+        (dirty, none, "1"),
+        ("return {#KEYS, #ARGV, tostring(next(ARGV)), tostring(next(KEYS))}", none, "[0 0 \"nil\" \"nil\"]"),
+        ("return {#KEYS, #ARGV, ARGV[2]}", some, "[1 2 \"b\"]"),
+        ("return {#KEYS, #ARGV, tostring(KEYS[1])}", none, "[0 0 \"nil\"]"),
+        (dirty, some, "2"),
+        (seen, none, "\"ARGV KEYS\""),
+        ("return tostring(KEYS == KEYS and KEYS ~= ARGV)", none, "\"true\""),
+        ("return {type(rawget(_G, 'ARGV')), type(rawget(_G, 'KEYS'))}", none, "[\"table\" \"table\"]"),
+        ("return rawget(_G, 'ARGV') == ARGV and 1 or 0", none, "1"),
+        ("KEYS[1] = 'x' return redis.call('ping', KEYS[1])", none, "[\"ping\" \"x\"]"),
+        ("return #KEYS", none, "0"),
+        (seen, some, "\"ARGV KEYS\""),
+        (
+            "return KEY",
+            none,
+            "-ERR user_script:1: Script attempted to access nonexistent global variable 'KEY' script: on \
+             @user_script:1.",
+        ),
+    ] {
+        assert_eq!(support::eval_on(&mut vm, script, given), reply, "{script}");
+    }
+}
+
 #[test]
 fn states_share_one_budget() {
     let budget = std::sync::Arc::new(Budget::new(8 << 20));

@@ -68,7 +68,7 @@ mod timers;
 mod tls;
 mod worker;
 
-pub use options::{Options, OptionsError};
+pub use options::{Options, OptionsError, Own};
 
 /// What a configuration can say.
 pub mod directives {

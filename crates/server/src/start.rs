@@ -11,6 +11,8 @@ use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use weft_engine::config::Values;
+use weft_engine::config::value::limits_of;
 use weft_engine::forward::Ways;
 use weft_engine::{Engine, Setup};
 use weft_gateway::{Gateway, ways};
@@ -35,6 +37,8 @@ const OTHER_WORKERS: usize = 6 + carrier::TARGETS_MAX + LOADERS_MAX;
 const SHARDS_PER_WORKER: usize = 256;
 /// Files that a server has open besides its clients' sockets: the log, listeners, the program's own.
 const OWN_FILES: u64 = 32;
+/// What a client of a gateway may be owed, if nothing else is set.
+const OWED_BYTES_MAX: i64 = 1 << 30;
 /// Workers at most.
 const THREADS_MAX: usize = 256;
 
@@ -50,12 +54,26 @@ pub fn run(options: Options, import: Option<Import>) -> io::Result<()> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn gateway(options: Options, behind: weft_gateway::Options) -> io::Result<()> {
+pub fn gateway(mut options: Options, behind: weft_gateway::Options) -> io::Result<()> {
+    bound_output(&mut options.values);
     let value = |name: &str| options.values.get(name).str().into_owned();
     if value("appendonly") == "yes" || !value("save").is_empty() {
         return Err(io::Error::other("a gateway has no keys to keep: leave appendonly and save out"));
     }
     serve(options, None, Some(behind))
+}
+
+/// What a client is owed has a bound, if none is set: how much what it has under way (`FORWARDED_MAX`) will be is not
+/// known before the server behind answers.
+fn bound_output(values: &mut Values) {
+    const NAME: &str = "client-output-buffer-limit";
+    let [[hard, soft, seconds], ..] = limits_of(values.get(NAME));
+    if hard == 0 {
+        let words = [OWED_BYTES_MAX, soft, seconds].map(|number| number.to_string());
+        let [hard, soft, seconds] = [&words[0], &words[1], &words[2]].map(|word| word.as_bytes());
+        let set = values.set(NAME.as_bytes(), &[b"normal", hard, soft, seconds]);
+        debug_assert_eq!(set, Ok(()));
+    }
 }
 
 fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::Options>) -> io::Result<()> {
@@ -72,21 +90,7 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
         threads => threads,
     }
     .min(THREADS_MAX) as u16;
-    let ways: Option<(Ways, bool)> = behind.as_ref().map(|behind| match behind.cluster.as_slice() {
-        [] => (ways::of as Ways, false),
-        _ => (ways::of_cluster as Ways, true),
-    });
-    let engine = engine(&options, threads, ways);
-    allow_files(engine, threads);
-    // The first one stays: there is one server in a process.
-    let _ = engine.facts.logger.set(|text| notice!("{text}"));
-    if let Some(file) = &options.config_file {
-        engine.config.set_file(file.clone());
-    }
-    engine.config.set_hook(Box::new(move |directive, value| {
-        log.set(directive.name, &value.str());
-        Ok(())
-    }));
+    let engine = prepared(&options, threads, behind.as_ref(), log);
     users(engine, &options)?;
     let shared = Arc::new(Shared::default());
     tls(engine, &shared, &options)?;
@@ -125,7 +129,39 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
         // One value may take long to read, and whoever writes into a pipe may never go on.
         std::process::exit(0);
     });
-    let keys: usize = (0..options.databases).map(|db| engine.keyspace.len(db as u8)).sum();
+    say_what_is_gone(engine, options.databases);
+    ends();
+    result
+}
+
+/// The engine, with what it asks the process for.
+fn prepared(
+    options: &Options,
+    threads: u16,
+    behind: Option<&weft_gateway::Options>,
+    log: &'static Log,
+) -> &'static Engine {
+    let ways: Option<(Ways, bool)> = behind.map(|behind| match behind.cluster.as_slice() {
+        [] => (ways::of as Ways, false),
+        _ => (ways::of_cluster as Ways, true),
+    });
+    let engine = engine(options, threads, ways);
+    allow_files(engine, threads);
+    // The first one stays: there is one server in a process.
+    let _ = engine.facts.logger.set(|text| notice!("{text}"));
+    if let Some(file) = &options.config_file {
+        engine.config.set_file(file.clone());
+    }
+    engine.config.set_hook(Box::new(move |directive, value| {
+        log.set(directive.name, &value.str());
+        Ok(())
+    }));
+    engine
+}
+
+/// What goes with this process, if that is anything.
+fn say_what_is_gone(engine: &Engine, databases: usize) {
+    let keys: usize = (0..databases).map(|db| engine.keyspace.len(db as u8)).sum();
     let was_loaded = engine.durable.loading.keys.load(Relaxed) > 0;
     match keys {
         _ if engine.durable.is_kept() => {}
@@ -135,8 +171,6 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
         0 => {}
         _ => notice!("Nothing is kept: the keys are gone with this process, {keys} of them"),
     }
-    ends();
-    result
 }
 
 /// Reads anew what may have changed in files: what TLS is served with, and users, as ACL LOAD does. The log goes to a

@@ -441,6 +441,8 @@ impl<'e> Worker<'e> {
         self.settle(index);
         self.settle_http(index, true);
         self.see_to_aftermath();
+        // What has run just now may have begun an answer, which must not be sent in pieces without their heads.
+        self.settle_http(index, true);
         let Some(connection) = self.io.get(index) else { return };
         if connection.waits_for_safe() && self.engine.safe.is_lost() {
             self.lose_held(index);

@@ -15,7 +15,7 @@
 //! | `epoch` | pins, the limbo, the gate |
 //! | [`value`] | what a key can hold |
 //! | [`list`], [`hash_object`], [`set`], [`sorted_set`], [`stream`] | the types; each says which command uses what |
-//! | `packed`, `dict` | one buffer for a small collection; a table over records for a large one |
+//! | `counted`, `packed`, `dict` | one buffer for a small collection; a table over records for a large one |
 //! | [`reaper`] | what takes long to free |
 //! | [`expire`], [`evict`], [`maintain`] | background work, in bounded steps |
 //! | [`effect`], [`recorder`] | what can happen, and who writes it down |
@@ -77,6 +77,7 @@ pub mod ahead;
 pub mod catalogue;
 mod choice;
 pub mod clock;
+mod counted;
 pub mod counters;
 mod dict;
 pub mod digest;

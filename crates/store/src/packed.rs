@@ -11,10 +11,9 @@
 //! An element of up to 127 bytes costs 1 byte. The buffer is empty when there are none. A search is a walk over the
 //! lengths: the limits (`hash-max-listpack-entries` and its like) bound it.
 
+use crate::counted::{self, Counted, HEAD_BYTES};
 use crate::leb;
 
-/// Bytes of the count.
-const HEAD_BYTES: usize = 4;
 /// The most elements of a compact form, whatever the configured limit: a search walks over all.
 pub(crate) const COUNT_MAX: usize = 65_535;
 
@@ -25,7 +24,7 @@ pub(crate) struct PackedRef<'a>(&'a [u8]);
 impl<'a> PackedRef<'a> {
     /// Elements.
     pub(crate) fn count(self) -> usize {
-        self.0.first_chunk().map_or(0, |head| u32::from_le_bytes(*head) as usize)
+        counted::count(self.0)
     }
     /// The whole buffer.
     pub(crate) const fn bytes(self) -> &'a [u8] {
@@ -84,9 +83,12 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-/// A compact form. One allocation, which grows by what is needed and an eighth.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Packed(Vec<u8>);
+/// That an element is a byte string.
+#[derive(Clone, Debug)]
+pub(crate) enum Strings {}
+
+/// A compact form.
+pub(crate) type Packed = Counted<Strings>;
 
 impl<'a> From<&'a [u8]> for PackedRef<'a> {
     fn from(bytes: &'a [u8]) -> Self {
@@ -95,53 +97,12 @@ impl<'a> From<&'a [u8]> for PackedRef<'a> {
 }
 
 impl Packed {
-    /// Takes over the buffer of another.
-    pub(crate) const fn from_bytes(bytes: Vec<u8>) -> Self {
-        Self(bytes)
-    }
-    /// The buffer.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.0
-    }
-    /// The buffer, to be read.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
-    }
     pub(crate) fn as_ref(&self) -> PackedRef<'_> {
         PackedRef(&self.0)
     }
-    /// Bytes allocated.
-    pub(crate) const fn capacity(&self) -> usize {
-        self.0.capacity()
-    }
-    fn add_count(&mut self, by: i64) {
-        let count = self.as_ref().count() as i64 + by;
-        if let Some(head) = self.0.first_chunk_mut::<HEAD_BYTES>() {
-            *head = u32::try_from(count).unwrap_or(0).to_le_bytes();
-        }
-        if count <= 0 {
-            self.0.clear();
-        }
-    }
-    fn reserve(&mut self, more: usize) {
-        if self.0.len() + more > self.0.capacity() {
-            self.0.reserve_exact(more + self.0.len() / 8);
-        }
-    }
-    /// Makes room of `more` bytes at `at`.
-    fn open(&mut self, at: usize, more: usize) {
-        self.reserve(more);
-        let end = self.0.len();
-        self.0.resize(end + more, 0);
-        self.0.copy_within(at..end, at + more);
-    }
     /// Adds an element at the end.
     pub(crate) fn push(&mut self, element: &[u8]) {
-        if self.0.is_empty() {
-            self.reserve(HEAD_BYTES + leb::size(element.len()) + element.len());
-            self.0.extend_from_slice(&[0; HEAD_BYTES]);
-        }
-        self.reserve(leb::size(element.len()) + element.len());
+        self.begin(leb::size(element.len()) + element.len());
         leb::push(&mut self.0, element.len());
         self.0.extend_from_slice(element);
         self.add_count(1);
@@ -165,19 +126,7 @@ impl Packed {
     }
     /// Removes `count` elements from a byte offset on.
     pub(crate) fn remove(&mut self, at: usize, count: usize) {
-        let mut end = at;
-        let mut gone = 0;
-        while gone < count
-            && let Some((_, next)) = self.as_ref().element(end)
-        {
-            end = next;
-            gone += 1;
-        }
-        self.0.drain(at..end);
-        self.add_count(-(gone as i64));
-        if self.0.capacity() > 64 && self.0.capacity() > 2 * self.0.len() {
-            self.0.shrink_to_fit();
-        }
+        self.take_out(at, count, |bytes, at| Some(PackedRef(bytes).element(at)?.1));
     }
 }
 

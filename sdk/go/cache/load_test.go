@@ -432,7 +432,20 @@ func TestPanickingLoader(t *testing.T) {
 			}
 			until(t, "the first miss", func() bool { s := c.Stats(); return s.Of(cache.EventMiss) > before.Of(cache.EventMiss) })
 			close(release)
-			all.Wait()
+			ended := make(chan struct{})
+			go func() {
+				all.Wait()
+				close(ended)
+			}()
+			until(t, "everybody's error", func() bool {
+				store.Advance(time.Minute) // who comes late finds the lease of a loader that has ended its goroutine
+				select {
+				case <-ended:
+					return true
+				default:
+					return false
+				}
+			})
 			if after := c.Stats(); name == "panic" && after.Of(cache.EventLoadPanic) == before.Of(cache.EventLoadPanic) {
 				t.Error("not counted")
 			}

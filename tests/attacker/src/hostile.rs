@@ -220,6 +220,10 @@ impl Hostile {
             _ => {}
         }
     }
+    /// The same of many.
+    pub(crate) fn end_all(&mut self, lines: Vec<Line>) {
+        lines.into_iter().for_each(|line| self.end(line));
+    }
 }
 
 impl Line {

@@ -74,6 +74,8 @@ pub struct Engine {
     pub waits: Waits,
     /// MEMORY PURGE asks for what the allocator keeps; whoever gives it back takes this.
     pub purge: AtomicBool,
+    /// At the last attempt to make room nothing was there that may be evicted.
+    pub(crate) nothing_goes: AtomicBool,
     /// What the clients of all connections hold (`crate::held`).
     pub held_bytes: Arc<AtomicUsize>,
     /// Counters.
@@ -196,6 +198,7 @@ impl Engine {
             pubsub: PubSub::default(),
             waits: Waits::default(),
             purge: AtomicBool::new(false),
+            nothing_goes: AtomicBool::new(false),
             held_bytes: Arc::default(),
             pause: Pause::default(),
             safe: Safe::default(),

@@ -212,6 +212,7 @@ pub(super) fn gateway(engine: &Engine, report: &mut Report, _: u64) {
     report.section("Gateway");
     let (figures, nodes) = (behind.figures(), behind.nodes());
     report.field("gateway_nodes", nodes.len());
+    behind.of_all().into_iter().for_each(|(figure, value)| report.field(figure.name, value));
     for (place, figure) in figures.iter().enumerate() {
         report.field(figure.name, nodes.iter().map(|node| node.values[place]).sum::<u64>());
     }

@@ -7,7 +7,7 @@ use weft_store::Counter as Counted;
 
 use super::text::Kind::{Counter, Gauge, Info};
 use super::text::Page;
-use crate::behind::State;
+use crate::behind::{Figure, State};
 use crate::engine::Engine;
 use crate::info::VERSION;
 
@@ -39,10 +39,13 @@ fn behind(engine: &Engine, page: &mut Page) {
         let is_up = u8::from(node.state == State::Up);
         family.labelled(&[("node", node.address.as_str()), ("state", node.state.name())], is_up);
     }
+    let kind = |figure: &Figure| if figure.is_counter { Counter } else { Gauge };
+    for (figure, value) in behind.of_all() {
+        page.family(&format!("weft_{}", figure.name), kind(figure), figure.help).value(value);
+    }
     for (place, figure) in behind.figures().iter().enumerate() {
         let name = format!("weft_{}", figure.name);
-        let mut family =
-            page.family(&name, if figure.is_counter { Counter } else { Gauge }, figure.help.trim_start());
+        let mut family = page.family(&name, kind(figure), figure.help.trim_start());
         for node in &nodes {
             family.labelled(&[("node", node.address.as_str())], node.values[place]);
         }

@@ -55,7 +55,9 @@ pub struct Node {
 
 /// Tells of all servers behind.
 pub trait Nodes: Send + Sync {
-    /// Which figures there are.
+    /// Figures of all of them together, with their values.
+    fn of_all(&self) -> Vec<(&'static Figure, u64)>;
+    /// Which figures each has.
     fn figures(&self) -> &'static [Figure];
     /// The servers, each once.
     fn nodes(&self) -> Vec<Node>;

@@ -4,14 +4,12 @@
 use super::expr::Fault;
 use super::functions::Function;
 use super::value::{Number, Value};
+use crate::excerpt::shown;
 
 /// The number that a value is.
 fn number(value: &Value) -> Result<Number, Fault> {
     value.number().ok_or_else(|| match value {
-        Value::Text(bytes) => {
-            let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
-            format!("'{shown}' is not a number").into()
-        }
+        Value::Text(bytes) => format!("'{}' is not a number", shown(bytes)).into(),
         other => format!("expected a number, met a {}", other.type_name()).into(),
     })
 }

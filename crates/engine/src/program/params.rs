@@ -5,10 +5,11 @@ use super::budget::{Limits, exceeded};
 use super::expr::Fault;
 use super::json::Json;
 use super::steps::{Param, ParamKind, Program};
-use super::text::{self, shown};
+use super::text;
 use super::value::Value;
 use crate::config::Settings;
 use crate::error::{Error, ErrorCode};
+use crate::excerpt::shown;
 
 /// How long reading a value of JSON takes at most, beside its bytes.
 const JSON_VALUE_NS: usize = 250;

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::keys::{Before, Keys};
 use super::stored::{Programs, Stored};
-use super::text::shown;
 use super::value::Value;
 use super::{Problem, Program};
 use crate::args::{Args, OwnedArgs};
 use crate::config::Settings;
 use crate::error::{Error, ErrorCode};
+use crate::excerpt::shown;
 use crate::keys::Needs;
 
 /// A stored program, or one that came as a text.

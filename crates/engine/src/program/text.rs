@@ -3,8 +3,6 @@
 //!
 //! Texts are bytes: places and lengths count bytes, letters are those of ASCII.
 
-use std::borrow::Cow;
-
 use super::arithmetic::whole;
 use super::expr::Fault;
 use super::functions::{Function, text_of};
@@ -221,11 +219,6 @@ fn write_string(bytes: &[u8], out: &mut Vec<u8>) {
 fn push_quoted(text: &str, out: &mut Vec<u8>) {
     // A string can be written, and a vector takes it.
     drop(serde_json::to_writer(&mut *out, text));
-}
-
-/// A text for a message, short and readable.
-pub(crate) fn shown(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(60)])
 }
 
 #[cfg(test)]

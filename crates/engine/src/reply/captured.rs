@@ -240,6 +240,10 @@ pub struct Items<'c> {
 }
 
 impl<'c> Items<'c> {
+    /// Whether the next one is an error.
+    pub(crate) fn are_error(&self) -> bool {
+        self.bytes.first() == Some(&tag::ERROR)
+    }
     fn take(&mut self, len: usize) -> Option<&'c [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(len)?;
         self.bytes = rest;

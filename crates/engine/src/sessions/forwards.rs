@@ -143,6 +143,16 @@ pub struct Forward {
     pub tracks: Option<Names>,
 }
 
+impl Forward {
+    /// A request of this kind, of database 0 and over RESP3, of which nothing else is known.
+    #[must_use]
+    pub const fn of(to: Recipient, kind: Kind) -> Self {
+        let (end, db, keys, tracks) = (0, 0, Keys { slot: None, only: None }, None);
+        let (resp2, reads, silent, leased) = (false, false, false, false);
+        Self { to, kind, end, db, resp2, reads, silent, leased, keys, tracks }
+    }
+}
+
 /// Where the keys of a request are in a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keys {

@@ -2,7 +2,7 @@
 //! (`weft_store::evict`), how what has been flushed is freed (`weft_store::maintain`).
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use weft_protocol::table::{CommandSpec, flag, policy};
 use weft_store::evict::Outcome;
@@ -11,8 +11,12 @@ use weft_store::{Batch, Evictor, Policy};
 use crate::context::Effects;
 use crate::engine::Engine;
 
-/// Keys that one call may evict; more memory is found by the next ones.
+/// Keys that go between two looks at the clock.
 const KEYS_MAX: usize = 64;
+/// How long one call evicts if there is still no room; more is found by the next ones, and in the background.
+const USUAL: Duration = Duration::from_micros(500);
+/// The same where less has gone than came since the call before: large values that push out small ones.
+const OWING: Duration = Duration::from_millis(20);
 
 /// One thread's eviction.
 #[derive(Debug)]
@@ -22,6 +26,8 @@ pub struct Eviction {
     by: Policy,
     /// Bytes that requests may still bring before used memory is looked at again.
     room: isize,
+    /// Memory that was in use behind the last call, or the limit, if that is more.
+    left_bytes: usize,
 }
 
 /// How far above `maxmemory` those may go that add to keys without the flag `denyoom` (policy `grows`), and programs
@@ -81,6 +87,11 @@ impl Engine {
             self.keyspace.used_bytes() as isize <= beyond
         })
     }
+    /// Whether there is no room because evicting takes its time: what is written within a request that made room
+    /// before it began, scripts and programs, may run not far above the limit.
+    pub(crate) fn gives_way(&self) -> bool {
+        self.evicts() && !self.nothing_goes.load(Relaxed) && self.has_room_beyond()
+    }
     /// Whether a command may run when used memory is above the limit.
     pub(crate) fn may_run_without_room(&self, spec: &CommandSpec) -> bool {
         spec.flags & flag::DENYOOM == 0 && (spec.policy & policy::GROWS == 0 || self.has_room_beyond())
@@ -91,7 +102,7 @@ impl Eviction {
     /// An eviction without candidates. `seed` is of its dice.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { evictor: Evictor::new(seed), by: Policy::NoEviction, room: 0 }
+        Self { evictor: Evictor::new(seed), by: Policy::NoEviction, room: 0, left_bytes: 0 }
     }
 
     /// Looks at used memory: before a batch, and behind an eviction.
@@ -149,17 +160,29 @@ impl Eviction {
             self.evictor.reset();
             self.by = policy;
         }
+        let began = Instant::now();
+        let used_bytes = engine.keyspace.used_bytes();
+        let owed_bytes = used_bytes.saturating_sub(self.left_bytes.max(limit));
+        let mut evicted = 0;
+        let outcome = loop {
+            let bounds = (limit, KEYS_MAX);
+            let how = (policy, samples);
+            let (outcome, count) =
+                self.evictor.evict_until(batch, how, bounds, now_ms, &mut effects.recorder);
+            evicted += count;
+            if outcome != Outcome::More {
+                break outcome;
+            }
+            let owes = engine.keyspace.used_bytes() > used_bytes.saturating_sub(owed_bytes);
+            if began.elapsed() >= if owes { OWING } else { USUAL } {
+                break outcome;
+            }
+        };
+        engine.nothing_goes.store(outcome == Outcome::Nothing, Relaxed);
+        self.left_bytes = engine.keyspace.used_bytes();
         let threshold_ms = settings.latency_threshold_ms.load(Relaxed);
-        let watched = (threshold_ms != 0).then(Instant::now);
-        let (outcome, evicted) = self.evictor.evict_until(
-            batch,
-            (policy, samples),
-            (limit, KEYS_MAX),
-            now_ms,
-            &mut effects.recorder,
-        );
-        if let Some(watched) = watched {
-            engine.event_took("eviction-cycle", watched.elapsed(), threshold_ms, now_ms);
+        if threshold_ms != 0 {
+            engine.event_took("eviction-cycle", began.elapsed(), threshold_ms, now_ms);
         }
         self.look(engine);
         Room { is_there: holds_a_key && outcome != Outcome::Nothing, evicted }

@@ -3,8 +3,9 @@
 
 use weft_engine::reply::Protocol;
 
-use crate::running::{bench, words};
+use crate::running::bench;
 use crate::support::Bench;
+use crate::support::stored::words;
 use crate::sweep::cpu_ms;
 
 /// Runs a program that has the limits of whoever says nothing, but for the time.

@@ -3,7 +3,8 @@
 use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
 
-use crate::running::{bench, eval, words};
+use crate::running::{bench, eval};
+use crate::support::stored::words;
 use crate::support::{Bench, show};
 
 /// Lists of lists, ever deeper, and such as share what they hold, so that who goes through them meets it 2^n times.

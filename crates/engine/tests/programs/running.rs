@@ -3,8 +3,9 @@
 use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
 use weft_protocol::table::{flag, policy};
-use weft_store::{Digest, wants};
+use weft_store::wants;
 
+use crate::support::stored::{digest, words};
 use crate::support::{Bench, show};
 
 /// A client that may do everything; its programs may take long: a busy machine stalls for longer than is theirs.
@@ -15,26 +16,12 @@ pub(crate) fn bench() -> (Bench, u32) {
     (bench, client)
 }
 
-pub(crate) fn words(bench: &mut Bench, client: u32, words: &[&str]) -> String {
-    let replies = bench.run_args(client, &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
-    replies.iter().map(show).collect::<Vec<_>>().join(" ")
-}
-
 pub(crate) fn eval(bench: &mut Bench, client: u32, steps: &str) -> String {
     words(
         bench,
         client,
         &["PROGRAM", "EVAL", &format!(r#"{{"limits":{{"time-ms":60000}},"steps":[{steps}]}}"#)],
     )
-}
-
-fn digest(bench: &mut Bench, client: u32) -> Digest {
-    let mut digest = Digest::default();
-    bench.attempt(client, |attempt| {
-        digest = attempt.digest();
-        false
-    });
-    digest
 }
 
 #[test]

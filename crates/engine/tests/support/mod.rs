@@ -5,11 +5,13 @@
 #![allow(dead_code)]
 
 pub(crate) mod replies;
+pub(crate) mod stored;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use rustix::time::{ClockId, clock_gettime};
 use weft_engine::blocking::End;
 use weft_engine::mailbox::{Address, Kill, Message, Recipient};
 use weft_engine::reply::{Output, OutputPlace, Protocol, ReplySink, Wire};
@@ -600,9 +602,13 @@ pub(crate) fn show(reply: &Reply) -> String {
     }
 }
 
-/// The CPU time that this thread has taken.
+/// Nanoseconds that this thread has been on a CPU.
+pub(crate) fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The same in milliseconds.
 pub(crate) fn cpu_ms() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts a thread's time");
-    let nanos = stat.split(' ').next().and_then(|word| word.parse::<u64>().ok()).expect("nanoseconds");
-    nanos as f64 / 1e6
+    cpu_ns() as f64 / 1e6
 }

@@ -21,7 +21,9 @@ fn nothing_goes_before_its_database_is_selected() {
         "SELECT 99" => Some("-ERR DB index is out of range\r\n".into()),
         asked => ok(asked),
     });
-    let mut bench = Bench::new(peer.options(&[("upstream-timeout", "3600000")]));
+    let mut options = peer.options(&[("upstream-timeout", "3600000")]);
+    options.own_databases_max = 0;
+    let mut bench = Bench::new(options);
     bench.ask(1, Kind::Plain, 0, &["SET", "a", "0"]);
     bench.until("an answer", |bench| bench.told.0.len() == 1);
     for (client, db, words) in [
@@ -42,24 +44,52 @@ fn nothing_goes_before_its_database_is_selected() {
     assert_eq!(peer.asked(), [&["SET a 0"], &selects[..]].concat());
 }
 
-/// What comes at once is sent database by database: each change costs a round trip.
+/// Each of few databases has a connection of its own. Of the others what comes at once is sent database by database:
+/// each change costs a round trip.
 #[test]
 fn what_comes_at_once_is_sent_by_databases() {
     let peer = Peer::start(ok);
     let mut bench = Bench::new(peer.options(&[("upstream-timeout", "3600000")]));
-    let mut forwards = Forwards::default();
-    for number in 0..6 {
-        weft_protocol::resp::encode::request(
-            None,
-            &weft_protocol::request::Texts(&["GET", &number.to_string()]),
-            &mut forwards.bytes,
-        );
-        let to = crate::testing::client(number);
-        forwards.list.push(Bench::forward(to, Kind::Plain, (number % 2) as u8, forwards.bytes.len()));
-    }
-    bench.upstream.submit(&mut forwards, &mut bench.told);
-    bench.until("all answers", |bench| bench.told.0.len() == 6);
-    assert_eq!(peer.asked(), ["GET 0", "GET 2", "GET 4", "SELECT 1", "GET 1", "GET 3", "GET 5"]);
+    let mut now_ms = bench.now_ms;
+    let mut at_once = |now_ms: u64, dbs: &[u8], answers: usize| {
+        bench.now_ms = now_ms;
+        bench.turn();
+        // Those that were silent are asked whether they are there.
+        let is_still = |bench: &Bench| bench.upstream.links.iter().flatten().all(|link| link.asked() == 0);
+        bench.until("nothing under way", is_still);
+        let mut forwards = Forwards::default();
+        for (number, db) in dbs.iter().enumerate() {
+            let name = format!("{db}{number}");
+            let words = weft_protocol::request::Texts(&["GET", &name]);
+            weft_protocol::resp::encode::request(None, &words, &mut forwards.bytes);
+            let (to, end) = (crate::testing::client(number as u64), forwards.bytes.len());
+            forwards.list.push(Forward { db: *db, end, ..Forward::of(to, Kind::Plain) });
+        }
+        bench.upstream.submit(&mut forwards, &mut bench.told);
+        bench.until("all answers", |bench| bench.told.0.len() == answers);
+        bench.upstream.sockets().count()
+    };
+    assert_eq!(at_once(now_ms, &[0, 7, 0, 7, 8, 9], 6), 4, "a connection each");
+    let mut asked = peer.asked();
+    asked.sort();
+    let selects = ["SELECT 7", "SELECT 8", "SELECT 9"];
+    assert_eq!(asked, [&["GET 00", "GET 02", "GET 71", "GET 73", "GET 84", "GET 95"], &selects[..]].concat());
+    assert_eq!(at_once(now_ms, &[0, 4, 0, 5, 4], 11), 4, "there are no more");
+    assert_eq!(
+        peer.asked()[asked.len()..],
+        ["GET 00", "GET 02", "SELECT 4", "GET 41", "GET 44", "SELECT 5", "GET 53"]
+    );
+    // They need not be selected again; the others are where they were.
+    assert_eq!(at_once(now_ms, &[7, 9], 13), 4);
+    assert_eq!(peer.asked().iter().filter(|asked| asked.starts_with("SELECT")).count(), 5);
+    // One that is not used makes room.
+    now_ms += 30_000;
+    assert_eq!(at_once(now_ms, &[7, 9], 15), 4);
+    now_ms += 40_000;
+    assert_eq!(at_once(now_ms, &[4, 7, 9], 18), 4);
+    assert_eq!(peer.asked().iter().filter(|asked| *asked == "SELECT 4").count(), 2);
+    assert_eq!(at_once(now_ms, &[0, 4, 5, 8], 22), 4);
+    assert_eq!(peer.asked().iter().filter(|asked| *asked == "SELECT 4").count(), 2);
 }
 
 /// A script may answer what no decoder here takes: that is its client's trouble alone.
@@ -104,7 +134,8 @@ fn a_reply_that_cannot_be_read_is_one_clients() {
             );
         }
         let to = crate::testing::client(2);
-        forwards.list.push(Bench::forward(to, Kind::Exec(1), 0, forwards.bytes.len()));
+        let end = forwards.bytes.len();
+        forwards.list.push(Forward { end, ..Forward::of(to, Kind::Exec(1)) });
         bench.upstream.submit(&mut forwards, &mut bench.told);
         bench.ask(3, Kind::Plain, 0, &["SET", "a", "1"]);
         bench.until("two answers", |bench| bench.told.0.len() == 5);
@@ -141,4 +172,41 @@ fn a_silent_server_is_asked_and_given_up() {
     bench.now_ms += 20_200;
     bench.turn();
     assert!(bench.upstream.links[0].is_none(), "it is given up");
+}
+
+/// What is refused since too much waits is answered as any other request: behind those before it.
+#[test]
+fn what_there_is_no_room_for_is_answered_in_its_order() {
+    for (on_one, in_all, why) in [(100, 1_000, "on a connection"), (1_000, 100, "in a worker")] {
+        let peer = Peer::start(ok);
+        let mut options = peer.options(&[("upstream-timeout", "3600000")]);
+        (options.waiting_bytes_max, options.kept_bytes_max) = (on_one, in_all);
+        let mut bench = Bench::new(options);
+        let mut forwards = Forwards::default();
+        let long = "x".repeat(100);
+        bench.ask(1, Kind::Plain, 0, &["SET", "a", "1"]);
+        // A tick later: what one brings is counted when it is sent.
+        for value in [long.as_str(), "2"] {
+            let words = weft_protocol::request::Texts(&["SET", "a", value]);
+            weft_protocol::resp::encode::request(None, &words, &mut forwards.bytes);
+            let (to, end) = (crate::testing::client(1), forwards.bytes.len());
+            forwards.list.push(Forward { end, ..Forward::of(to, Kind::Plain) });
+        }
+        assert!(bench.kept.bytes() > 0);
+        bench.upstream.submit(&mut forwards, &mut bench.told);
+        bench.until("all answers", |bench| bench.told.0.len() == 3);
+        assert_eq!([&bench.told.0[0], &bench.told.0[2]], ["+OK", "+OK"], "{:?}", bench.told);
+        assert!(bench.told.0[1].contains(why), "{:?}", bench.told);
+        assert_eq!(peer.asked(), ["SET a 1", "PING", "SET a 2"]);
+        assert_eq!(bench.kept.bytes(), 0);
+        // Nor may what waits for a connection of its own.
+        bench.ask(2, Kind::Watch, 0, &["WATCH", &long]);
+        match in_all {
+            100 => assert!(bench.told.0[3].contains(why), "{:?}", bench.told),
+            _ => {
+                assert!(bench.kept.bytes() > 100);
+                bench.until("an answer", |bench| bench.told.0.len() == 4 && bench.kept.bytes() == 0);
+            }
+        }
+    }
 }

@@ -9,7 +9,7 @@
 //! | `__newindex` | an error: "Attempt to modify a readonly table" |
 //! | [`FACE`] | the real table: how the functions here tell a face, under a key that scripts cannot have |
 
-use crate::frame::{Answer, Frame, Kind, Raise, c_function};
+use crate::frame::{Answer, CFunction, Frame, Kind, Raise, c_function};
 use crate::libs::{replace_functions, set_functions};
 use std::ffi::{CString, c_void};
 
@@ -48,9 +48,16 @@ pub(super) fn metatable_of_face(frame: &mut Frame<'_>, at: i32) {
 
 /// Reading a name that the table has not is an error.
 pub(super) fn name_missing(frame: &mut Frame<'_>, table: i32) {
+    set_index(frame, table, c_function!(missing));
+}
+/// The same, where KEYS and ARGV are made when they are asked for.
+pub(super) fn name_missing_given(frame: &mut Frame<'_>, table: i32) {
+    set_index(frame, table, c_function!(missing_given));
+}
+fn set_index(frame: &mut Frame<'_>, table: i32, index: CFunction) {
     let table = frame.absolute(table);
     frame.push_table(0, 1);
-    frame.push_function(c_function!(missing), 0);
+    frame.push_function(index, 0);
     frame.set_field(-2, "__index");
     frame.set_metatable(table);
 }
@@ -162,6 +169,11 @@ fn missing(frame: &mut Frame<'_>) -> Answer {
     Err(frame.error(format!("Script attempted to access nonexistent global variable '{name}'")))
 }
 
+fn missing_given(frame: &mut Frame<'_>) -> Answer {
+    let name = frame.arg_bytes(2)?;
+    if super::push_given(frame, name) { Ok(1) } else { missing(frame) }
+}
+
 /// As scripts know it from before errors were tables: of such an error it gives the line.
 fn pcall(frame: &mut Frame<'_>) -> Answer {
     frame.arg_any(1)?;
@@ -218,7 +230,9 @@ fn xpcall(frame: &mut Frame<'_>) -> Answer {
 
 fn next(frame: &mut Frame<'_>) -> Answer {
     frame.arg_table(1)?;
-    if !push_real(frame, 1) {
+    if push_real(frame, 1) {
+        super::show_given(frame, -1);
+    } else {
         frame.push_copy(1);
     }
     let table = frame.absolute(-1);
@@ -248,7 +262,9 @@ fn pairs(frame: &mut Frame<'_>) -> Answer {
 fn rawget(frame: &mut Frame<'_>) -> Answer {
     frame.arg_table(1)?;
     frame.arg_any(2)?;
-    if !push_real(frame, 1) {
+    if push_real(frame, 1) {
+        super::show_given(frame, -1);
+    } else {
         frame.push_copy(1);
     }
     frame.push_copy(2);

@@ -102,7 +102,7 @@ pub(crate) fn open(frame: &mut Frame<'_>, identity: &Identity) -> Result<Given, 
     frame.push_copy(-1);
     frame.set_field(names, "redis");
     frame.set_field(names, "server");
-    base::name_missing(frame, names);
+    base::name_missing_given(frame, names);
     frame.push_copy(names);
     let given = Given::new(frame);
     base::face(frame, Some("_G"));
@@ -110,32 +110,82 @@ pub(crate) fn open(frame: &mut Frame<'_>, identity: &Identity) -> Result<Given, 
     Ok(given)
 }
 
-/// The table that KEYS and ARGV are set in, and both names.
+/// KEYS and ARGV: where they are set, and which of them stand there. One in which nothing is stands there when a script
+/// asks for it; most scripts that have no arguments do not.
 pub(crate) struct Given {
     names: Chunk,
-    keys: Chunk,
-    argv: Chunk,
+    lists: [List; 2],
 }
+struct List {
+    name: Chunk,
+    stands: bool,
+}
+
+/// Their names.
+const GIVEN: [&[u8]; 2] = [b"KEYS", b"ARGV"];
 
 impl Given {
     /// Takes the table from the top.
     fn new(frame: &mut Frame<'_>) -> Self {
         let names = keep(frame);
-        frame.push_bytes(b"KEYS");
-        let keys = keep(frame);
-        frame.push_bytes(b"ARGV");
-        Self { names, keys, argv: keep(frame) }
+        let lists = GIVEN.map(|name| {
+            frame.push_bytes(name);
+            List { name: keep(frame), stands: false }
+        });
+        Self { names, lists }
     }
     /// Makes the keys and arguments of a run global names of scripts.
-    pub(crate) fn set(&self, frame: &mut Frame<'_>, keys: &[&[u8]], args: &[&[u8]]) {
-        frame.kept_value(&self.names);
-        for (name, list) in [(&self.keys, keys), (&self.argv, args)] {
-            frame.kept_value(name);
-            frame.push_list(list);
-            frame.raw_set(-3);
+    pub(crate) fn set(&mut self, frame: &mut Frame<'_>, keys: &[&[u8]], args: &[&[u8]]) {
+        for (list, given) in self.lists.iter_mut().zip([keys, args]) {
+            let stands = !given.is_empty();
+            if stands || list.stands {
+                frame.kept_value(&self.names);
+                frame.kept_value(&list.name);
+                if stands {
+                    frame.push_list(given)
+                } else {
+                    frame.push_nil()
+                }
+                frame.raw_set(-3);
+                frame.pop_any(1);
+            }
+            list.stands = stands;
         }
-        frame.pop_any(1);
     }
+    /// Has both stand there if this is the table where they do.
+    fn show(&mut self, frame: &mut Frame<'_>, table: i32) {
+        frame.kept_value(&self.names);
+        let is_theirs = frame.raw_equal(-1, table);
+        frame.pop_any(1);
+        for list in self.lists.iter_mut().filter(|list| is_theirs && !list.stands) {
+            frame.kept_value(&list.name);
+            frame.push_table(0, 0);
+            frame.raw_set(table);
+            list.stands = true;
+        }
+    }
+}
+
+/// Somebody looks at a table without its metamethods: KEYS and ARGV stand there, if it is that table.
+fn show_given(frame: &mut Frame<'_>, table: i32) {
+    let table = frame.absolute(table);
+    if let Some(mut given) = frame.shared().given.take() {
+        given.show(frame, table);
+        frame.shared().given = Some(given);
+    }
+}
+/// A script has asked for a name that is not there. Pushes the list, if it is that of one: it stands there from now on.
+fn push_given(frame: &mut Frame<'_>, name: &[u8]) -> bool {
+    let at = GIVEN.iter().position(|given| *given == name);
+    let Some(list) = at.zip(frame.shared().given.as_mut()).map(|(at, given)| &mut given.lists[at]) else {
+        return false;
+    };
+    list.stands = true;
+    frame.push_table(0, 0);
+    frame.push_copy(2);
+    frame.push_copy(-2);
+    frame.raw_set(1);
+    true
 }
 
 /// The thread sees the world of scripts from now on.

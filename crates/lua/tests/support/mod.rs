@@ -2,7 +2,7 @@
 #![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 use std::sync::Arc;
-use weft_lua::vm::World;
+use weft_lua::vm::{Given, World};
 use weft_lua::{Budget, Called, Frame, Host, Identity, Level, Out, Verdict, Vm};
 
 #[derive(Debug)]
@@ -50,12 +50,17 @@ pub fn eval(script: &str) -> String {
     eval_with(script, &mut Answering::default())
 }
 pub fn eval_with(script: &str, host: &mut Answering) -> String {
-    let mut vm = vm();
+    run(&mut vm(), script, (&[b"k1"], &[b"a1", b"a2"]), host)
+}
+pub fn eval_on(vm: &mut Vm, script: &str, given: Given<'_>) -> String {
+    run(vm, script, given, &mut Answering::default())
+}
+fn run(vm: &mut Vm, script: &str, given: Given<'_>, host: &mut Answering) -> String {
     let chunk = match vm.compile(script.as_bytes()) {
         Ok(chunk) => chunk,
         Err(error) => return format!("!{error}"),
     };
-    match vm.call(World::Scripts, &chunk, (&[b"k1"], &[b"a1", b"a2"]), host) {
+    match vm.call(World::Scripts, &chunk, given, host) {
         Ok(()) => {
             let mut out = Text::default();
             vm.write(World::Scripts, &mut out);

@@ -9,7 +9,7 @@ use weft_engine::config::Values;
 use weft_engine::config::table;
 use weft_engine::glob;
 
-use super::{OptionsError, split};
+use super::{OptionsError, Own, split};
 
 /// Files inside files.
 const DEPTH_MAX: usize = 16;
@@ -21,7 +21,10 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 pub(super) struct Reader {
     pub(super) values: Values,
     pub(super) users: Vec<(String, Vec<Vec<u8>>)>,
+    pub(super) own: Vec<Own>,
     pub(super) warnings: Vec<String>,
+    /// The names of those.
+    names: &'static [&'static str],
     /// Values that were refused, by their place in the table. What is set once more, by the file or a flag, has no
     /// longer been refused.
     refused: BTreeMap<usize, OptionsError>,
@@ -29,6 +32,24 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    /// One that takes settings of somebody else's too, by these names.
+    pub(super) fn beside(names: &'static [&'static str]) -> Self {
+        Self { names, ..Self::default() }
+    }
+
+    /// Takes a setting, if it is one of those. Says whether it is.
+    pub(super) fn own(&mut self, place: &str, name: &[u8], words: &[&[u8]]) -> Result<bool, OptionsError> {
+        let is_it = |own: &&&str| own.as_bytes().eq_ignore_ascii_case(name);
+        let Some(name) = self.names.iter().find(is_it).copied() else { return Ok(false) };
+        let value = match words {
+            [word] => std::str::from_utf8(word).ok(),
+            _ => None,
+        };
+        let value = value.ok_or_else(|| OptionsError::new(place, format!("{name} takes one value")))?;
+        self.own.push(Own { place: place.into(), name, value: value.into() });
+        Ok(true)
+    }
+
     /// Reads a file; `-` is standard input.
     pub(super) fn file(&mut self, path: &Path) -> Result<(), OptionsError> {
         let name = path.display().to_string();
@@ -85,6 +106,7 @@ impl Reader {
             b"sentinel" => refuse("Weft is no sentinel; take the line out"),
             // What Valkey reads for old files' sake and does nothing with.
             b"list-max-ziplist-entries" | b"list-max-ziplist-value" | b"lua-replicate-commands" => Ok(()),
+            _ if self.own(place, name, words)? => Ok(()),
             _ => self.directive(place, name, words),
         }
     }

@@ -32,6 +32,9 @@ pub struct Options {
     pub config_file: Option<PathBuf>,
     /// `user` lines of the configuration file, for ACL: where each stood, and its words without `user`.
     pub users: Vec<(String, Vec<Vec<u8>>)>,
+    /// Settings that are not the server's, of the names that were asked for, in the order in which each wins over
+    /// those before.
+    pub own: Vec<Own>,
     /// What is odd and yet no error: for the log.
     pub warnings: Vec<String>,
     /// `port`; 0 for none.
@@ -64,6 +67,17 @@ pub struct Options {
     pub log: LogOptions,
 }
 
+/// A setting that is no directive of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// Where it stands: `weft.conf:12`, `WEFT_TO`.
+    pub place: String,
+    /// Its name, as it was asked for.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self::new(Values::default())
@@ -82,6 +96,7 @@ impl Options {
         Self {
             config_file: None,
             users: Vec::new(),
+            own: Vec::new(),
             warnings: Vec::new(),
             // Its kind keeps it inside 16 bits.
             port: values.get("port").number as u16,
@@ -111,7 +126,20 @@ impl Options {
         arguments: impl IntoIterator<Item = OsString>,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, OptionsError> {
-        let mut reader = Reader::default();
+        Self::read_beside(&[], arguments, environment)
+    }
+
+    /// The same, where the environment and the file may have settings of these names too, which are somebody else's:
+    /// they are in [`Options::own`].
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn read_beside(
+        own: &'static [&'static str],
+        arguments: impl IntoIterator<Item = OsString>,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, OptionsError> {
+        let mut reader = Reader::beside(own);
         let mut variables: Vec<_> = environment.into_iter().collect();
         variables.sort();
         for (name, value) in &variables {
@@ -132,8 +160,8 @@ impl Options {
         }
         flags(&mut reader, rest)?;
         reader.finish()?;
-        let Reader { values, users, warnings, .. } = reader;
-        Ok(Self { config_file, users, warnings, ..Self::new(values) })
+        let Reader { values, users, own, warnings, .. } = reader;
+        Ok(Self { config_file, users, own, warnings, ..Self::new(values) })
     }
 }
 
@@ -141,6 +169,9 @@ fn variable(reader: &mut Reader, name: &OsString, value: &OsString) -> Result<()
     let (Some(name), value) = (name.to_str(), value.as_encoded_bytes()) else { return Ok(()) };
     let Some(directive) = name.strip_prefix(ENVIRONMENT_PREFIX) else { return Ok(()) };
     let directive = directive.to_ascii_lowercase().replace('_', "-");
+    if reader.own(name, directive.as_bytes(), &[value])? {
+        return Ok(());
+    }
     if table::find(directive.as_bytes()).is_none() {
         // Other programs have variables that begin so; a misspelt one is worth a line in the log.
         let like = table::suggest(&directive);

@@ -162,6 +162,8 @@ impl Worker<'_> {
             self.settle(index);
             self.ran(index, channel);
         } else {
+            // Where its reply was to begin is forgotten: the output may be sent before it runs.
+            self.settle(index);
             let until_ms = self.engine.held_back_until_ms(self.now_ms);
             self.hold_again(index, channel, held);
             return self.io.set_alarm(index, channel, until_ms);

@@ -60,28 +60,32 @@ impl Worker<'_> {
 
     /// A large request arrives: into the connection's own buffer.
     fn receive_own(&mut self, index: u32) {
-        let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
-        match connection.receive_pending(&mut self.io.scratch, RECEIVE_BYTES) {
-            None => {}
-            Some(0) => self.end_of_stream(index),
-            Some(len) => {
-                self.engine.stats.workers[usize::from(self.id)].traffic.received(len as u64);
-                self.feed_own(index);
-            }
+        if self.receive_pending(index) {
+            self.feed_own(index);
         }
     }
 
     /// The client waits: what it sends meanwhile is kept, up to a bound.
     fn receive_waiting(&mut self, index: u32) {
-        let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
+        if self.receive_pending(index)
+            && self.io.get(index).is_some_and(|connection| connection.kept().len() > WAITING_INPUT_BYTES_MAX)
+        {
+            self.set_reading(index, false);
+        }
+    }
+
+    /// Receives behind what is pending. Says whether anything has come.
+    fn receive_pending(&mut self, index: u32) -> bool {
+        let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return false };
         match connection.receive_pending(&mut self.io.scratch, RECEIVE_BYTES) {
-            None => {}
-            Some(0) => self.end_of_stream(index),
+            None => false,
+            Some(0) => {
+                self.end_of_stream(index);
+                false
+            }
             Some(len) => {
                 self.engine.stats.workers[usize::from(self.id)].traffic.received(len as u64);
-                if connection.kept().len() > WAITING_INPUT_BYTES_MAX {
-                    self.set_reading(index, false);
-                }
+                true
             }
         }
     }

@@ -10,7 +10,7 @@ use weft_engine::error::Error;
 use weft_engine::mailbox::Recipient;
 use weft_engine::reply::ReplySink;
 use weft_engine::tracking::Names;
-use weft_gateway::{Answer, Behind, Front, Upstream, reply};
+use weft_gateway::{Answer, Behind, Front, Upstream, Whose, reply};
 
 use super::{Worker, unsent_max};
 use crate::channels::close;
@@ -88,7 +88,7 @@ impl Worker<'_> {
 }
 
 impl Front for Worker<'_> {
-    fn answer(&mut self, to: Recipient, answer: Answer<'_>) {
+    fn answer(&mut self, Whose { to, .. }: Whose, answer: Answer<'_>) {
         if !self.is_there(to) {
             return;
         }
@@ -111,7 +111,7 @@ impl Front for Worker<'_> {
                     sink.ok();
                 }
             }
-            Answer::Error(error) | Answer::NotRun(error) => sink.error(&error),
+            Answer::Error(error) | Answer::NotRun(error) | Answer::Doubt(error) => sink.error(&error),
             Answer::Null => sink.null_array(),
             Answer::Nothing | Answer::Confirmed(_) => {}
         }

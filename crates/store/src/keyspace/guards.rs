@@ -7,6 +7,7 @@ use crate::epoch::Closed;
 use crate::shard::{Op, ShardGuard};
 use crate::table::array::Array;
 use crate::value::ValueRef;
+use smallvec::{SmallVec, smallvec};
 use std::cell::OnceCell;
 
 /// Locked shards, each once. `execute_locked(guards, …)` of every command takes one of these, whether it runs alone, in
@@ -21,12 +22,15 @@ enum Locked<'b> {
     /// The common case, without a list.
     One(ShardGuard<'b>),
     /// Ascending by shard.
-    Many(Vec<ShardGuard<'b>>),
+    Many(List<'b>),
     /// Behind the closed gate: locked when first used, in any order, since nobody else locks anything.
-    World(Vec<ShardGuard<'b>>),
+    World(List<'b>),
     /// In a batch that is alone: the shard that was used last, and those that views look at.
     Alone { proof: &'b Closed<'b, Array>, current: Option<ShardGuard<'b>>, viewed: Viewed<'b> },
 }
+
+/// Guards, of which a script or a program has mostly one.
+type List<'b> = SmallVec<[ShardGuard<'b>; 1]>;
 
 /// Shards that are looked at together: a tree that grows while it is lent. The bits of a shard's number, the lowest
 /// first, say the way to it, so that no shard stands deeper than the numbers have bits: 16.
@@ -83,8 +87,8 @@ impl<'b> Guards<'b> {
         let locked = Locked::Alone { proof, current: None, viewed: Viewed(OnceCell::new()) };
         Self { keyspace, counters, locked }
     }
-    pub(super) const fn world(keyspace: &'b Keyspace, counters: &'b Counters) -> Self {
-        Self { keyspace, counters, locked: Locked::World(Vec::new()) }
+    pub(super) fn world(keyspace: &'b Keyspace, counters: &'b Counters) -> Self {
+        Self { keyspace, counters, locked: Locked::World(List::new()) }
     }
 
     /// The guard of a key's shard.
@@ -146,8 +150,8 @@ impl<'b> Guards<'b> {
         let Some(guard) = ShardGuard::try_open(keyspace, counters, keyspace.shard_of(key)) else {
             return false;
         };
-        let mut guards = match std::mem::replace(&mut self.locked, Locked::Many(Vec::new())) {
-            Locked::One(one) => vec![one],
+        let mut guards = match std::mem::replace(&mut self.locked, Locked::Many(List::new())) {
+            Locked::One(one) => smallvec![one],
             Locked::Many(guards) | Locked::World(guards) => guards,
             Locked::Alone { .. } => unreachable!("whoever is alone has every shard"),
         };

@@ -14,10 +14,9 @@
 
 use super::score;
 use super::{Scored, order};
+use crate::counted::{self, Counted, HEAD_BYTES};
 use crate::leb;
 
-/// Bytes of the count.
-const HEAD_BYTES: usize = 4;
 /// The most elements, whatever the configured limit.
 pub(super) const COUNT_MAX: usize = 32_767;
 
@@ -43,7 +42,7 @@ impl<'a> CompactRef<'a> {
     /// Elements.
     #[inline]
     pub(super) fn count(self) -> usize {
-        self.0.first_chunk().map_or(0, |head| u32::from_le_bytes(*head) as usize)
+        counted::count(self.0)
     }
     /// The whole buffer.
     pub(super) const fn bytes(self) -> &'a [u8] {
@@ -116,44 +115,17 @@ impl<'a> Iterator for Pairs<'a> {
     }
 }
 
-/// A compact form. One allocation, which grows by what is needed and an eighth.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Compact(Vec<u8>);
+/// That an element is a member with its score.
+#[derive(Clone, Debug)]
+pub(super) enum Members {}
+
+/// A compact form.
+pub(super) type Compact = Counted<Members>;
 
 impl Compact {
-    /// Takes over the buffer of another.
-    pub(super) const fn from_bytes(bytes: Vec<u8>) -> Self {
-        Self(bytes)
-    }
-    /// The buffer.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.0
-    }
-    /// The buffer, to be read.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.0
-    }
     /// To read it.
     pub(super) fn as_ref(&self) -> CompactRef<'_> {
         CompactRef(&self.0)
-    }
-    /// Bytes allocated.
-    pub(super) const fn capacity(&self) -> usize {
-        self.0.capacity()
-    }
-    fn add_count(&mut self, by: i64) {
-        let count = self.as_ref().count() as i64 + by;
-        if let Some(head) = self.0.first_chunk_mut::<HEAD_BYTES>() {
-            *head = u32::try_from(count).unwrap_or(0).to_le_bytes();
-        }
-        if count <= 0 {
-            self.0.clear();
-        }
-    }
-    fn reserve(&mut self, more: usize) {
-        if self.0.len() + more > self.0.capacity() {
-            self.0.reserve_exact(more + self.0.len() / 8);
-        }
     }
     /// Puts an element that is not there at an offset, which may be the end.
     fn put(&mut self, at: usize, pair: Scored<'_>) {
@@ -161,14 +133,9 @@ impl Compact {
         let score = score::write(pair.score, &mut buffer);
         let (head, len) = (leb::size(pair.member.len()), pair.member.len());
         let more = head + len + score.len();
-        if self.0.is_empty() {
-            self.reserve(HEAD_BYTES + more);
-            self.0.extend_from_slice(&[0; HEAD_BYTES]);
-        }
-        self.reserve(more);
-        let (at, end) = (at.max(HEAD_BYTES), self.0.len());
-        self.0.resize(end + more, 0);
-        self.0.copy_within(at..end, at + more);
+        self.begin(more);
+        let at = at.max(HEAD_BYTES);
+        self.open(at, more);
         let room = &mut self.0[at..at + more];
         leb::write(&mut room[..head], len);
         room[head..head + len].copy_from_slice(pair.member);
@@ -192,19 +159,7 @@ impl Compact {
     }
     /// Removes `count` elements from an offset on.
     pub(super) fn remove(&mut self, at: usize, count: usize) {
-        let mut end = at;
-        let mut gone = 0;
-        while gone < count
-            && let Some(place) = self.as_ref().place(end)
-        {
-            end = place.next;
-            gone += 1;
-        }
-        self.0.drain(at..end);
-        self.add_count(-(gone as i64));
-        if self.0.capacity() > 64 && self.0.capacity() > 2 * self.0.len() {
-            self.0.shrink_to_fit();
-        }
+        self.take_out(at, count, |bytes, at| Some(CompactRef(bytes).place(at)?.next));
     }
 }
 

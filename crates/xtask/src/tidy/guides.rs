@@ -1,7 +1,7 @@
 //! Rules about what ARCHITECTURE.md and CONTRIBUTING.md tell somebody who changes the code: a place that is named is
 //! there, a walk is short, a command that is to be typed exists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regex_lite::Regex;
 
@@ -58,6 +58,64 @@ pub(super) fn places(files: &[File]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What ARCHITECTURE.md names in code without a link to its place: a path, from whatever folder on, must be there, and
+/// a name of Rust be defined somewhere. Words in small letters may be anything, and are not asked about.
+pub(super) fn mentions(files: &[File]) -> Vec<Finding> {
+    let Some(page) = find(files, ARCHITECTURE) else { return Vec::new() };
+    let code = Regex::new("`([^`]+)`").expect("the pattern is a constant");
+    let path = Regex::new(r"^[\w.*-][\w.*/-]*/[\w.*/-]*$").expect("the pattern is a constant");
+    let name = Regex::new(r"^(?:\w+::)*(\w+)!?$").expect("the pattern is a constant");
+    let defined = defined(files);
+    let mut findings = Vec::new();
+    let mut fenced = false;
+    for (number, line) in page.lines() {
+        fenced ^= line.starts_with("```");
+        for found in code.captures_iter(line).filter(|_| !fenced) {
+            let span = &found[1];
+            if path.is_match(span) && !span.contains("NAME") {
+                let parts: Vec<&str> = span.trim_end_matches('/').split('/').collect();
+                if !files.iter().any(|file| passes(&file.path, &parts)) {
+                    findings.push(page.finding(number, format!("{span} is not there")));
+                }
+            } else if let Some(found) = name.captures(span)
+                && (span.contains("::") || span.contains('_') || is_type(span))
+                && !defined.contains(&found[1])
+            {
+                findings.push(page.finding(number, format!("nothing is called {span}")));
+            }
+        }
+    }
+    findings
+}
+
+/// Whether a path goes through these parts, one behind the other; `*` stands for any characters of one.
+fn passes(path: &str, parts: &[&str]) -> bool {
+    let is = |part: &str, wanted: &str| match wanted.split_once('*') {
+        Some((head, tail)) => part.starts_with(head) && part.ends_with(tail),
+        None => part == wanted,
+    };
+    let all: Vec<&str> = path.split('/').collect();
+    all.windows(parts.len()).any(|some| some.iter().zip(parts).all(|(part, wanted)| is(part, wanted)))
+}
+
+/// Whether a word is written as types are.
+fn is_type(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_uppercase())
+        && word.contains(|letter: char| letter.is_ascii_lowercase())
+}
+
+/// Names that Rust defines: items, and members that a line begins with.
+fn defined(files: &[File]) -> BTreeSet<&str> {
+    let item = Regex::new(r"\b(?:fn|struct|enum|trait|type|const|static|mod|macro_rules!)\s+(\w+)");
+    let member = Regex::new(r"^\s*(?:pub(?:\([\w ]+\))? )?(\w+)(?:: |,|\(| \{)");
+    let forms = [item, member].map(|form| form.expect("the pattern is a constant"));
+    let lines = files.iter().filter(|file| file.is("rs")).flat_map(|file| file.text.lines());
+    lines
+        .flat_map(|line| forms.iter().filter_map(move |form| form.captures(line)?.get(1)))
+        .map(|found| found.as_str())
+        .collect()
 }
 
 /// Whether Rust defines a name. A module that stands in another file is not defined where it is declared.
@@ -206,6 +264,25 @@ mod tests {
 
     fn messages(findings: Vec<Finding>) -> Vec<String> {
         findings.into_iter().map(|finding| finding.message).collect()
+    }
+
+    #[test]
+    fn what_is_mentioned_and_not_there_is_found() {
+        let code = file(
+            "crates/x/src/a.rs",
+            "struct Store {\n    pub(crate) kept_bytes: u64,\n}\nfn look_up() {}\n",
+        );
+        let count = |text: &str| mentions(&[file(ARCHITECTURE, text), code.clone()]).len();
+        for text in [
+            "`crates/x` `crates/x/src/` `x/src/*.rs` `src/a.rs` `spec/NAME.json` `/metrics`",
+            "`Store` `Store::kept_bytes` `look_up` `any` `GET` `a b`",
+            "```\n`crates/y`\n```",
+        ] {
+            assert_eq!(count(text), 0, "{text}");
+        }
+        for text in ["`crates/y`", "`x/src/*.c`", "`c/a.rs`", "`Stored`", "`Store::kept`", "`look_at`"] {
+            assert_eq!(count(text), 1, "{text}");
+        }
     }
 
     #[test]

@@ -83,6 +83,7 @@ const RULES: &[(&str, Rule)] = &[
     ("change log", documents::change_log),
     ("links", documents::links),
     ("places", guides::places),
+    ("mentions", guides::mentions),
     ("walks", guides::walks),
     ("commands to type", guides::commands),
 ];

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/weft-db/weft/sdk/go/internal/vectors"
 )
 
 const vectorsDir = "../../../../conformance/vectors/respb"
@@ -32,54 +34,6 @@ type vector struct {
 	EncodeOnly bool `json:"encode_only"`
 	Error      string
 	Offset     int
-}
-
-// pieces reads hex, or an array of hex and repeats.
-func pieces(t *testing.T, raw json.RawMessage) []byte {
-	t.Helper()
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		b, err := hex.DecodeString(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	var list []json.RawMessage
-	if err := json.Unmarshal(raw, &list); err != nil {
-		t.Fatalf("no bytes: %s", raw)
-	}
-	var out []byte
-	for _, item := range list {
-		var repeat struct {
-			Repeat string
-			Count  int
-		}
-		if json.Unmarshal(item, &repeat) == nil && repeat.Repeat != "" {
-			unit, _ := hex.DecodeString(repeat.Repeat)
-			out = append(out, bytes.Repeat(unit, repeat.Count)...)
-			continue
-		}
-		out = append(out, pieces(t, item)...)
-	}
-	return out
-}
-
-// text reads {"text": …} or {"bytes": …}.
-func text(t *testing.T, raw json.RawMessage) []byte {
-	t.Helper()
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &object); err != nil {
-		t.Fatalf("no text: %s", raw)
-	}
-	if raw, ok := object["bytes"]; ok {
-		return pieces(t, raw)
-	}
-	var s string
-	if err := json.Unmarshal(object["text"], &s); err != nil {
-		t.Fatalf("no text: %s", raw)
-	}
-	return []byte(s)
 }
 
 func limitsOf(t *testing.T, given map[string]any) Limits {
@@ -265,19 +219,19 @@ func (e *tree) value(raw json.RawMessage) {
 func (e *tree) member(name string, raw json.RawMessage) {
 	switch name {
 	case "simple":
-		s := text(e.t, raw)
+		s := vectors.Text(raw)
 		fmt.Fprintf(&e.b, " simple %q", s)
 		e.w.Simple(s)
 	case "error":
-		s := text(e.t, raw)
+		s := vectors.Text(raw)
 		fmt.Fprintf(&e.b, " error %q", s)
 		e.w.Error(s)
 	case "bulk":
-		s := text(e.t, raw)
+		s := vectors.Text(raw)
 		fmt.Fprintf(&e.b, " bulk %q", s)
 		e.w.Bulk(s)
 	case "big":
-		s := text(e.t, raw)
+		s := vectors.Text(raw)
 		fmt.Fprintf(&e.b, " big %q", s)
 		e.w.BigNumber(s)
 	case "verbatim":
@@ -286,7 +240,7 @@ func (e *tree) member(name string, raw json.RawMessage) {
 		if json.Unmarshal(raw, &parts) != nil || json.Unmarshal(parts[0], &format) != nil {
 			e.t.Fatalf("no verbatim string: %s", raw)
 		}
-		s := text(e.t, parts[1])
+		s := vectors.Text(parts[1])
 		fmt.Fprintf(&e.b, " verbatim %s %q", format, s)
 		e.w.Verbatim([3]byte([]byte(format)), s)
 	case "int":
@@ -323,30 +277,8 @@ func (e *tree) open(kind Type, n int) {
 	e.w.Open(kind, uint32(n))
 }
 
-// expand repeats the entries {"repeat": […], "count": n} of an array.
-func expand(t *testing.T, raw json.RawMessage) []json.RawMessage {
-	var list, out []json.RawMessage
-	if err := json.Unmarshal(raw, &list); err != nil {
-		t.Fatalf("no array: %.100s", raw)
-	}
-	for _, item := range list {
-		var group struct {
-			Repeat []json.RawMessage
-			Count  int
-		}
-		if bytes.HasPrefix(item, []byte(`{`)) && json.Unmarshal(item, &group) == nil && group.Repeat != nil {
-			for range group.Count {
-				out = append(out, group.Repeat...)
-			}
-			continue
-		}
-		out = append(out, item)
-	}
-	return out
-}
-
 func (e *tree) list(kind Type, raw json.RawMessage) {
-	items := expand(e.t, raw)
+	items := vectors.Expand(raw)
 	e.open(kind, len(items))
 	for _, item := range items {
 		e.value(item)
@@ -354,10 +286,10 @@ func (e *tree) list(kind Type, raw json.RawMessage) {
 }
 
 func (e *tree) pairs(kind Type, raw json.RawMessage) {
-	items := expand(e.t, raw)
+	items := vectors.Expand(raw)
 	e.open(kind, len(items))
 	for _, item := range items {
-		for _, half := range expand(e.t, item) {
+		for _, half := range vectors.Expand(item) {
 			e.value(half)
 		}
 	}
@@ -454,7 +386,7 @@ func expected(t *testing.T, v *vector) string {
 	c := Control{Code: uint16(number("code")), Sequence: uint32(number("sequence")), More: uint32(number("more"))}
 	c.Last = string(v.Value["last"]) == "true"
 	if raw, ok := v.Value["reason"]; ok {
-		c.Reason = text(t, raw)
+		c.Reason = vectors.Text(raw)
 	}
 	if raw, ok := v.Value["slice"]; ok {
 		c.Slice = sliceOf(t, raw)
@@ -465,9 +397,9 @@ func expected(t *testing.T, v *vector) string {
 // sliceOf reads bytes, with or without an object around them.
 func sliceOf(t *testing.T, raw json.RawMessage) []byte {
 	if bytes.HasPrefix(raw, []byte("{")) {
-		return text(t, raw)
+		return vectors.Text(raw)
 	}
-	return pieces(t, raw)
+	return vectors.Bytes(raw)
 }
 
 func requestExpected(t *testing.T, v *vector, frame string) string {
@@ -492,7 +424,7 @@ func requestExpected(t *testing.T, v *vector, frame string) string {
 		}
 		fmt.Fprintf(&b, "%04x %s %d", byName[name].core, name, options)
 	}
-	for _, raw := range expand(t, v.Value["args"]) {
+	for _, raw := range vectors.Expand(v.Value["args"]) {
 		var arg map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &arg); err != nil {
 			t.Fatal(err)
@@ -507,7 +439,7 @@ func requestExpected(t *testing.T, v *vector, frame string) string {
 			_ = json.Unmarshal(arg["keyword"], &word)
 			fmt.Fprintf(&b, " word %s", word)
 		default:
-			fmt.Fprintf(&b, " %q", text(t, raw))
+			fmt.Fprintf(&b, " %q", vectors.Text(raw))
 		}
 	}
 	return b.String()
@@ -540,10 +472,10 @@ func TestValidVectors(t *testing.T) {
 	for _, v := range load(t, "valid") {
 		count++
 		if v.EncodeOnly {
-			encodeAgain(t, &v, pieces(t, v.Wire))
+			encodeAgain(t, &v, vectors.Bytes(v.Wire))
 			continue
 		}
-		wire, want, limits := pieces(t, v.Wire), expected(t, &v), limitsOf(t, v.Limits)
+		wire, want, limits := vectors.Bytes(v.Wire), expected(t, &v), limitsOf(t, v.Limits)
 		decode := requests(limits)
 		if v.Direction == "reply" {
 			decode = replies(limits)
@@ -582,7 +514,7 @@ func encodeAgain(t *testing.T, v *vector, wire []byte) {
 		if v.Rewritten == nil {
 			return
 		}
-		want = pieces(t, v.Rewritten)
+		want = vectors.Bytes(v.Rewritten)
 	}
 	var channel uint16
 	if err := json.Unmarshal(v.Value["channel"], &channel); err != nil {
@@ -591,13 +523,13 @@ func encodeAgain(t *testing.T, v *vector, wire []byte) {
 	var got []byte
 	switch {
 	case v.Folded:
-		argv := splitRESP(t, pieces(t, v.Argv))
+		argv := splitRESP(t, vectors.Bytes(v.Argv))
 		got, _ = AppendRequest(nil, channel, argv, Fold)
 		if exact, _ := AppendRequest(nil, channel, argv, Exact); !bytes.Equal(exact, AppendArgv(nil, channel, argv)) {
 			t.Fatalf("%s: not ARGV in exact mode: %x", v.ID, exact)
 		}
 	case v.Argv != nil:
-		argv := splitRESP(t, pieces(t, v.Argv))
+		argv := splitRESP(t, vectors.Bytes(v.Argv))
 		got, _ = AppendRequest(nil, channel, argv, Exact)
 		if v.Canonical && string(v.Value["frame"]) != `"argv"` {
 			folded, typed := AppendRequest(nil, channel, lower(argv), Fold)
@@ -653,7 +585,7 @@ func TestInvalidVectors(t *testing.T) {
 	count := 0
 	for _, v := range load(t, "invalid") {
 		count++
-		wire, limits := pieces(t, v.Wire), limitsOf(t, v.Limits)
+		wire, limits := vectors.Bytes(v.Wire), limitsOf(t, v.Limits)
 		fresh := func() subject {
 			if v.Direction == "reply" {
 				return replies(limits)

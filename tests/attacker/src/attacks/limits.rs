@@ -100,9 +100,7 @@ pub(super) fn refused_far_apart(hostile: &mut Hostile) -> Outcome {
             break;
         }
     }
-    for line in lines {
-        hostile.end(line);
-    }
+    hostile.end_all(lines);
     Ok(())
 }
 
@@ -180,8 +178,6 @@ pub(super) fn announced(hostile: &mut Hostile) -> Outcome {
             hostile.end(line);
         }
     }
-    for line in lines {
-        hostile.end(line);
-    }
+    hostile.end_all(lines);
     Ok(())
 }

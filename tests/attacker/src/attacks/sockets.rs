@@ -36,9 +36,7 @@ pub(super) fn slow_readers(hostile: &mut Hostile) -> Outcome {
         }
         std::thread::sleep(crate::server::LOOK);
     }
-    for line in lines {
-        hostile.end(line);
-    }
+    hostile.end_all(lines);
     Ok(())
 }
 
@@ -59,9 +57,7 @@ pub(super) fn slow_writers(hostile: &mut Hostile) -> Outcome {
         }
         std::thread::yield_now();
     }
-    for line in lines {
-        hostile.end(line);
-    }
+    hostile.end_all(lines);
     Ok(())
 }
 
@@ -144,9 +140,7 @@ pub(super) fn flood(hostile: &mut Hostile) -> Outcome {
             break;
         }
     }
-    for line in lines {
-        hostile.end(line);
-    }
+    hostile.end_all(lines);
     Ok(())
 }
 

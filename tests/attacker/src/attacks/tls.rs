@@ -56,9 +56,7 @@ pub(super) fn truncated(hostile: &mut Hostile) -> Outcome {
         }
         lines.push(line);
     }
-    for line in lines {
-        hostile.end(line);
-    }
+    hostile.end_all(lines);
     Ok(())
 }
 

@@ -249,9 +249,7 @@ pub(super) fn streams(hostile: &mut Hostile) -> Outcome {
         }
     }
     lines.push(other);
-    for line in lines {
-        hostile.end(line);
-    }
+    hostile.end_all(lines);
     Ok(())
 }
 
@@ -291,8 +289,6 @@ pub(super) fn public(hostile: &mut Hostile) -> Outcome {
             break;
         }
     }
-    for line in lines {
-        hostile.end(line);
-    }
+    hostile.end_all(lines);
     Ok(())
 }

@@ -36,6 +36,46 @@ pub(crate) enum Condition {
     Equal(usize),
 }
 
+/// NX, XX, GT and LT: under which conditions something gets an expiry.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Conditions {
+    nx: bool,
+    xx: bool,
+    gt: bool,
+    lt: bool,
+}
+
+impl Conditions {
+    /// Reads the arguments of these places.
+    pub(crate) fn read(args: &Args<'_>, places: std::ops::Range<usize>) -> Result<Self, Error> {
+        let mut all = Self::default();
+        for at in places {
+            let known = [("NX", &mut all.nx), ("XX", &mut all.xx), ("GT", &mut all.gt), ("LT", &mut all.lt)];
+            let Some((_, flag)) = known.into_iter().find(|(word, _)| args.is(at, word)) else {
+                let shown = String::from_utf8_lossy(args.bytes(at));
+                return Err(Error::err(format!("Unsupported option {shown}")));
+            };
+            *flag = true;
+        }
+        if all.nx && (all.xx || all.gt || all.lt) {
+            let text = "NX and XX, GT or LT options at the same time are not compatible";
+            return Err(Error::err(text));
+        }
+        if all.gt && all.lt {
+            return Err(Error::err("GT and LT options at the same time are not compatible"));
+        }
+        Ok(all)
+    }
+
+    /// Whether they hold for what has this expiry. No expiry is later than any.
+    pub(crate) fn hold(self, old_ms: Option<u64>, new_ms: u64) -> bool {
+        match old_ms {
+            Some(old_ms) => !(self.nx || self.gt && new_ms <= old_ms || self.lt && new_ms >= old_ms),
+            None => !(self.xx || self.gt),
+        }
+    }
+}
+
 /// What a time is counted in and from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {

@@ -5,7 +5,7 @@ use weft_store::{Changed, FieldExpiry, HashMut, Key};
 
 use super::hash::{fields_at, look, read};
 use crate::args::Args;
-use crate::commands::common::expiry;
+use crate::commands::common::expiry::{self, Conditions};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, full_name};
 use crate::handler::{Entry, Scope};
@@ -78,48 +78,6 @@ fn hpexpireat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySi
     expire(context, args, sink, (0, false))
 }
 
-/// NX, XX, GT and LT.
-#[derive(Clone, Copy, Default)]
-struct Conditions {
-    nx: bool,
-    xx: bool,
-    gt: bool,
-    lt: bool,
-}
-
-impl Conditions {
-    fn parse(args: &Args<'_>, from: usize, to: usize) -> Result<Self, Error> {
-        let mut all = Self::default();
-        for at in from..to {
-            match () {
-                () if args.is(at, "NX") => all.nx = true,
-                () if args.is(at, "XX") => all.xx = true,
-                () if args.is(at, "GT") => all.gt = true,
-                () if args.is(at, "LT") => all.lt = true,
-                () => {
-                    let text = String::from_utf8_lossy(args.bytes(at)).into_owned();
-                    return Err(Error::err(format!("Unsupported option {text}")));
-                }
-            }
-        }
-        if all.nx && (all.xx || all.gt || all.lt) {
-            let text = "NX and XX, GT or LT options at the same time are not compatible";
-            return Err(Error::err(text));
-        }
-        if all.gt && all.lt {
-            return Err(Error::err("GT and LT options at the same time are not compatible"));
-        }
-        Ok(all)
-    }
-    /// Whether a field with this expiry may get another. Without one it never expires, which is later than any time.
-    fn allow(self, old: Option<u64>, new: u64) -> bool {
-        !(self.nx && old.is_some()
-            || self.xx && old.is_none()
-            || self.gt && old.is_none_or(|old| new <= old)
-            || self.lt && old.is_some_and(|old| new >= old))
-    }
-}
-
 fn expire(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
@@ -127,14 +85,14 @@ fn expire(
     unit: (u64, bool),
 ) -> Result<(), Error> {
     let word = fields_word(args, 3).ok_or_else(wrong_count)?;
-    let conditions = Conditions::parse(args, 3, word)?;
+    let conditions = Conditions::read(args, 3..word)?;
     let first = fields_at(args, word)?;
     let at = expire_at(args, 2, unit)?;
     let has_come = context.has_come();
     let mut touched = Touched::default();
     change_fields(context, args, (first, sink, &mut touched), |hash, field| {
         let Some(old) = hash.view().expire_ms(field) else { return outcome::MISSING };
-        if !conditions.allow(old, at) {
+        if !conditions.hold(old, at) {
             return outcome::REFUSED;
         }
         if has_come(at) {

@@ -2,7 +2,7 @@
 //! in the options of SET (`crate::commands::common::expiry`).
 
 use crate::args::Args;
-use crate::commands::common::expiry::{self, EX, EXAT, PX, PXAT, Unit};
+use crate::commands::common::expiry::{self, Conditions, EX, EXAT, PX, PXAT, Unit};
 use crate::context::Context;
 use crate::error::Error;
 use crate::handler::{Entry, Scope};
@@ -42,52 +42,13 @@ fn pexpireat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySin
     set_expiry(context, args, sink, PXAT)
 }
 
-/// Under which conditions an expiry is set.
-#[derive(Clone, Copy, Debug, Default)]
-struct Conditions {
-    nx: bool,
-    xx: bool,
-    gt: bool,
-    lt: bool,
-}
-
-impl Conditions {
-    fn read(args: &Args<'_>) -> Result<Self, Error> {
-        let mut all = Self::default();
-        for index in 3..args.len() {
-            let known = [("NX", &mut all.nx), ("XX", &mut all.xx), ("GT", &mut all.gt), ("LT", &mut all.lt)];
-            let Some((_, flag)) = known.into_iter().find(|(word, _)| args.is(index, word)) else {
-                let shown = String::from_utf8_lossy(args.bytes(index));
-                return Err(Error::err(format!("Unsupported option {shown}")));
-            };
-            *flag = true;
-        }
-        if all.nx && (all.xx || all.gt || all.lt) {
-            let text = "NX and XX, GT or LT options at the same time are not compatible";
-            return Err(Error::err(text));
-        }
-        if all.gt && all.lt {
-            return Err(Error::err("GT and LT options at the same time are not compatible"));
-        }
-        Ok(all)
-    }
-
-    /// Whether they hold for a key with this expiry. No expiry is later than any.
-    fn hold(self, old_ms: Option<u64>, new_ms: u64) -> bool {
-        match old_ms {
-            Some(old_ms) => !(self.nx || self.gt && new_ms <= old_ms || self.lt && new_ms >= old_ms),
-            None => !(self.xx || self.gt),
-        }
-    }
-}
-
 fn set_expiry(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     unit: Unit,
 ) -> Result<(), Error> {
-    let conditions = Conditions::read(args)?;
+    let conditions = Conditions::read(args, 3..args.len())?;
     let at_ms = any_time(args, 2, unit, context.now_ms)?;
     let (key, has_come) = (context.key(args, 1), context.has_come());
     let (shard, mut op) = context.shard(&key)?;

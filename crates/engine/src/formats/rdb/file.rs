@@ -339,15 +339,7 @@ impl<S: Source> Reader<S> {
                     self.module()?;
                     return Ok(Part::Module(module_name(id), None));
                 }
-                // Name, engine, whether there is a description, and the code.
-                246 => {
-                    self.strings(2)?;
-                    if self.length()? != 0 {
-                        self.string()?;
-                    }
-                    self.string()?;
-                    return Ok(Part::EarlyFunction);
-                }
+                246 => return self.early_function(),
                 245 => {
                     let code = self.string()?;
                     return Ok(Part::Library(self.text(code)?));
@@ -362,36 +354,44 @@ impl<S: Source> Reader<S> {
                     self.lengths(ranges.saturating_mul(2))?;
                     return Ok(Part::Slot);
                 }
-                kind => {
-                    if !self.knows(kind) {
-                        return Err(self.fault_at(0, Fault::Kind(kind, self.maker)));
-                    }
-                    self.keys += 1;
-                    let key = self.string()?;
-                    if kind == KIND_MODULE {
-                        let id = self.length()?;
-                        self.module()?;
-                        return Ok(Part::Module(module_name(id), Some(self.text(key)?)));
-                    }
-                    let start = self.at;
-                    self.value(kind)?;
-                    let value = start..self.at;
-                    let (key, offset) = (self.text(key)?, self.source.offset());
-                    let value = &self.source.bytes()[value];
-                    let version = self.version;
-                    return Ok(Part::Key(KeyPart {
-                        offset,
-                        key,
-                        expire_ms,
-                        idle_s,
-                        frequency,
-                        kind,
-                        value,
-                        version,
-                    }));
-                }
+                kind => return self.key(kind, (expire_ms, idle_s, frequency)),
             }
         }
+    }
+
+    /// Name, engine, whether there is a description, and the code.
+    fn early_function(&mut self) -> Result<Part<'_>> {
+        self.strings(2)?;
+        if self.length()? != 0 {
+            self.string()?;
+        }
+        self.string()?;
+        Ok(Part::EarlyFunction)
+    }
+
+    /// A key, with what was said before it: its time, how long nobody has come to it, how often somebody has.
+    fn key(
+        &mut self,
+        kind: u8,
+        (expire_ms, idle_s, frequency): (Option<u64>, Option<u64>, Option<u8>),
+    ) -> Result<Part<'_>> {
+        if !self.knows(kind) {
+            return Err(self.fault_at(0, Fault::Kind(kind, self.maker)));
+        }
+        self.keys += 1;
+        let key = self.string()?;
+        if kind == KIND_MODULE {
+            let id = self.length()?;
+            self.module()?;
+            return Ok(Part::Module(module_name(id), Some(self.text(key)?)));
+        }
+        let start = self.at;
+        self.value(kind)?;
+        let value = start..self.at;
+        let (key, offset) = (self.text(key)?, self.source.offset());
+        let value = &self.source.bytes()[value];
+        let version = self.version;
+        Ok(Part::Key(KeyPart { offset, key, expire_ms, idle_s, frequency, kind, value, version }))
     }
 
     /// What was read of this part has been used.

@@ -114,7 +114,11 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         }
         let engine = self.inner.context().engine;
         let may_be_full = shebang::flag::ALLOW_OOM | shebang::flag::NO_WRITES;
-        if flags & may_be_full == 0 && engine.special.has(special::LIMITED) && !engine.has_room() {
+        if flags & may_be_full == 0
+            && engine.special.has(special::LIMITED)
+            && !engine.has_room()
+            && !engine.gives_way()
+        {
             return Err(ErrorCode::OutOfMemory.into());
         }
         Ok(())
@@ -274,8 +278,7 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
                     engine.scripts.tracer.tell(args, Ok(reply));
                 }
                 let mut items = self.inner.reply();
-                let is_error =
-                    items.clone().next().is_some_and(|item| matches!(item, crate::reply::Item::Error(_)));
+                let is_error = items.are_error();
                 convert::push(reply, &mut items, self.resp);
                 if is_error { Called::Error } else { Called::Reply }
             }

@@ -640,6 +640,24 @@ fn clients_are_killed_and_paused() {
     assert_eq!(statuses, [201, 412], "what was asked of the first is asked of it, and not of the other");
 }
 
+/// A request that is held back again has no place in the output, which may be sent before it runs.
+#[test]
+fn what_is_held_again_begins_where_it_runs() {
+    let mut alone = Alone::new();
+    let (mut client, mut held) = (alone.connect(), alone.connect());
+    one(&mut alone, &mut client, &post("/", "", r#"["CLIENT","PAUSE","100000","WRITE"]"#));
+    let put = b"PUT /v1/db/0/keys/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nv";
+    assert!(ask(&mut alone, &mut held, put).is_empty(), "it waits");
+    let index = 1;
+    alone.worker.io.get(index).expect("it is there").output.bytes.extend_from_slice(&[b'x'; 77]);
+    alone.worker.resume(index, 0);
+    alone.worker.io.get(index).expect("it is there").output.clear();
+    one(&mut alone, &mut client, &post("/", "", r#"["CLIENT","UNPAUSE"]"#));
+    (0..4).for_each(|_| alone.tick());
+    let statuses: Vec<u16> = answers(&received(&mut held)).0.iter().map(|got| got.status).collect();
+    assert_eq!(statuses, [201]);
+}
+
 #[test]
 fn lists_are_compressed_also_as_they_come() {
     let mut alone = Alone::new();

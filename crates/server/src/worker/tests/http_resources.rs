@@ -447,6 +447,28 @@ fn rights_are_those_of_the_commands() {
     assert_eq!(got[1].text(), r#"{"result":"vx"}"#);
 }
 
+/// A tag is compared with a guess by anybody: only who may read the key is told it, or has it compared.
+#[test]
+fn who_may_only_write_is_told_nothing_of_the_value() {
+    let mut web = Web::new();
+    web.runs(r#"["SET","pin","1234","EX","100"]"#);
+    web.runs(r#"["ACL","SETUSER","writer","on",">secret","%W~*","+append","+set","+del"]"#);
+    let who = "Authorization: Bearer writer.secret\r\n";
+    let seen = tag(&web.key("GET", "pin", "", b""));
+    for (method, status) in [("PATCH", 204), ("PUT", 204)] {
+        for condition in ["If-Match", "If-None-Match"] {
+            let headers = format!("{who}{condition}: {seen}\r\n");
+            assert_eq!(web.status(method, "pin", &headers, b""), 403, "{method} {condition}");
+        }
+        let got = web.key(method, "pin", who, b"");
+        assert_eq!(got.status, status, "{method}");
+        assert_eq!((header(&got, "ETag"), header(&got, "Weft-TTL-Ms")), (None, None), "{method}");
+        assert!(header(&web.key(method, "pin", "", b""), "ETag").is_some(), "who may read it is told");
+    }
+    assert_eq!(web.status("DELETE", "pin", &format!("{who}If-Match: {seen}\r\n"), b""), 403);
+    assert_eq!(web.status("DELETE", "pin", &format!("{who}If-Match: *\r\n"), b""), 204);
+}
+
 #[test]
 fn no_memory_is_507() {
     let mut web = Web::new();

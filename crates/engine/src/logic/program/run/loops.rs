@@ -6,12 +6,12 @@ use weft_store::Cursor;
 use super::{End, Flow, Machine, not_all};
 use crate::args::{Composed, find};
 use crate::error::ErrorCode;
+use crate::excerpt::shown;
 use crate::glob;
 use crate::inner::Refusal;
 use crate::program::arithmetic::whole;
 use crate::program::expr::{Expr, Fault};
 use crate::program::steps::{For, Over, Step};
-use crate::program::text::shown;
 use crate::program::value::Value;
 
 /// Keys that a loop looks at between two looks at what is left.

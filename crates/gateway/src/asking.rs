@@ -1,0 +1,138 @@
+//! Owns: one request of a client on its way out: over which connection it goes, with what before it, and what is due
+//! for it. Does not own: connections (`crate::upstream`), lending one (`crate::lending`), what the reply means
+//! (`crate::answer`).
+
+use weft_engine::error::{Error, ErrorCode};
+use weft_engine::forward::{Forward, Kind};
+
+use crate::answer::{Answer, Front, Whose, keeps_too_much, tell, with_db};
+use crate::link::{Due, Expect};
+use crate::orders::ASKING;
+use crate::scripts::requests;
+use crate::upstream::{EXEC, MULTI, PING, TRACKING, Upstream};
+
+const CACHING: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n";
+
+impl Upstream {
+    /// Takes one request. `begun_ms`: since when its client waits. `stamp`: by which it is told from others of its
+    /// client. `prefix`: requests before it whose replies are passed over.
+    pub(crate) fn forward(
+        &mut self,
+        forward: Forward,
+        (begun_ms, stamp, prefix): (u64, u64, &[u8]),
+        bytes: &[u8],
+        front: &mut impl Front,
+    ) {
+        let own = if forward.leased { self.leases.owners.get(&forward.to.client).copied() } else { None };
+        let before = if prefix.is_empty() { 0 } else { requests(prefix).count() as u32 };
+        let Some(forward) = self.goes_alone(forward, (own, stamp), (before, prefix, bytes), front) else {
+            return;
+        };
+        let Forward { to, kind, db, resp2, reads, silent, tracks, .. } = forward;
+        let to = Whose { to, stamp };
+        // A database is selected where it is used.
+        let in_db = if let Kind::Select(db) = kind { db } else { db };
+        let at = match own.map_or_else(|| self.shared(resp2, in_db), Ok) {
+            Ok(at) => at,
+            Err(error) => return tell(front, to, silent, Answer::NotRun(error)),
+        };
+        let until_ms = self.options.late_ms(begun_ms);
+        if let Some(error) = self.lacks_room(at, bytes.len()) {
+            if let (Kind::Exec(_), Some(own)) = (&kind, own) {
+                self.unwatch(own, front);
+                return tell(front, to, silent, Answer::Error(error));
+            }
+            // Others of its client may be under way: its answer is behind theirs.
+            let expect = Expect::Instead(Box::new(error));
+            let instead = Due { reads: true, until_ms, ..Due::new(Some(to), expect, silent) };
+            return self.ask(at, &[PING], None, instead);
+        }
+        if own.is_some() {
+            self.speak(at, resp2);
+        }
+        // What must stand right before a command leaves no room for what must stand right before it.
+        let noted = tracks.is_some() && !resp2 && own.is_none() && !prefix.ends_with(ASKING);
+        let (caching, before) = if noted { (CACHING, before + 1) } else { (&b""[..], before) };
+        let due = |expect| Due { reads, tracks, noted, until_ms, ..Due::new(Some(to), expect, silent) };
+        match kind {
+            Kind::Plain | Kind::Scan | Kind::Scatter(..) | Kind::Everywhere(_) => {
+                self.ask(at, &[prefix, caching, bytes], Some(db), due(Expect::Plain).skipping(before));
+            }
+            Kind::Select(db) => self.ask(at, &[bytes], None, due(Expect::Select(db))),
+            Kind::Exec(queued) => {
+                let due = due(Expect::Exec).skipping(before).queueing(queued);
+                self.ask(at, &[prefix, caching, bytes], Some(db), due);
+            }
+            Kind::Watch => self.ask(at, &[bytes], Some(db), due(Expect::Watch)),
+            Kind::Blocks if own.is_some() => {
+                let due = Due { until_ms: 0, ..due(Expect::Block(false)) };
+                self.ask(at, &[bytes], Some(db), due);
+            }
+            Kind::Blocks => {
+                let expect = Expect::Try(with_db(bytes, db), None);
+                self.ask(at, &[MULTI, bytes, EXEC], Some(db), due(expect).queueing(1));
+            }
+            Kind::Alone => self.ask(at, &[bytes], Some(db), due(Expect::Alone)),
+            Kind::Track(request) if self.link(at).is_some_and(|link| link.tracks) => {
+                front.answer(to, Answer::Confirmed(Box::new(request)));
+            }
+            Kind::Track(request) => self.ask(at, &[TRACKING], None, due(Expect::Track(Box::new(request)))),
+            Kind::Subscribe(..) | Kind::Release => {}
+        }
+    }
+
+    /// Takes what goes over no connection that others share, nor over the one that its client has. Gives back what
+    /// does.
+    fn goes_alone(
+        &mut self,
+        forward: Forward,
+        (own, stamp): (Option<u32>, u64),
+        (before, prefix, bytes): (u32, &[u8], &[u8]),
+        front: &mut impl Front,
+    ) -> Option<Forward> {
+        let Forward { to, db, resp2, silent, leased, .. } = forward;
+        let whose = Whose { to, stamp };
+        let who = (whose, db, resp2, silent);
+        match forward.kind {
+            Kind::Release => self.release(to, front),
+            Kind::Subscribe(kind, args) => {
+                if silent {
+                    self.silent.insert(to.client);
+                }
+                self.hub.subscribe(&self.inbox, to, kind, args);
+            }
+            Kind::Exec(_) if leased && (self.leases.lost.remove(&to.client) || own.is_none()) => {
+                if let Some(at) = own {
+                    self.unwatch(at, front);
+                }
+                tell(front, whose, silent, Answer::Null);
+            }
+            Kind::Watch if own.is_none() => self.wait_for_lease(who, (0, bytes), Expect::Watch, front),
+            Kind::Alone if own.is_none() => self.wait_for_lease(who, (0, bytes), Expect::Alone, front),
+            // There is no trying it with what must stand right before it.
+            Kind::Blocks if own.is_none() && before > 0 => {
+                let bytes = [prefix, bytes].concat();
+                self.wait_for_lease(who, (before, &bytes), Expect::Block(false), front);
+            }
+            _ => return Some(forward),
+        }
+        None
+    }
+
+    /// Why there is no room for so many bytes more on a connection, if there is none.
+    fn lacks_room(&mut self, at: u32, bytes: usize) -> Option<Error> {
+        let max = self.options.waiting_bytes_max;
+        if self.link(at).is_some_and(|link| link.waiting() + bytes > max) {
+            let text =
+                format!("too much waits on a connection to the server behind the gateway ({max} bytes)");
+            return Some(Error::new(ErrorCode::Limit, text));
+        }
+        self.lacks_room_in_all(bytes)
+    }
+    /// The same of all that the worker keeps.
+    pub(crate) fn lacks_room_in_all(&self, bytes: usize) -> Option<Error> {
+        let max = self.options.kept_bytes_max;
+        let is_full = self.kept.as_ref().is_some_and(|kept| kept.bytes() + bytes > max);
+        is_full.then(|| keeps_too_much(max))
+    }
+}

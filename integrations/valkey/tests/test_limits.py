@@ -1,0 +1,233 @@
+"""Owns: what a hostile client can cost Valkey with RESPB: the limits that its own scenarios (tests/e2e) do not reach, memory that comes
+back, and bytes that nobody would send. Does not own those scenarios. SEED says which bytes, ROUNDS how many connections."""
+
+import json
+import os
+import random
+import re
+import socket
+import struct
+import unittest
+
+from server import REPLY_SECONDS, Closed, Respb, Server, Wire, argv, cancel, close, get, long_frame, request
+from test_valkey import VECTORS, Valkey, wire_bytes
+
+SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
+ROUNDS = int(os.environ.get("ROUNDS", "300"))
+MEGABYTE = 1 << 20
+# What may be left when all is over: buffers that are kept for the next, and replies of who asks.
+LEFT_BYTES_MAX = MEGABYTE
+
+
+def info(wire, field):
+    return int(re.search(rf"^{field}:(\d+)", wire.call("INFO", "everything"), re.M).group(1))
+
+
+def to_the_end(wire):
+    frames = []
+    try:
+        while True:
+            frames.append(wire.frame())
+    except (Closed, ConnectionResetError):
+        return frames
+
+
+class Costs(Valkey):
+    def test_a_channel_begins_with_a_small_buffer(self):
+        """1 KiB for replies, where a connection of RESP begins with 16."""
+        admin, wire, count = self.resp(), self.open(), 1000
+        wire.call_on(0, "PING")
+        before = info(admin, "used_memory")
+        wire.send(b"".join(argv(channel, "PING") for channel in range(1, count + 1)))
+        for _ in range(count):
+            self.assertEqual(wire.frame()[1], "+PONG")
+        self.assertLess((info(admin, "used_memory") - before) / count, 5000)
+
+    def test_refused_channels_before_authentication(self):
+        """A connection of which all numbers are refused costs no page for each."""
+        with Server("--requirepass", "secret") as server, Wire(server.port) as admin:
+            admin.call("AUTH", "secret")
+            before, wires = info(admin, "used_memory"), []
+            for _ in range(20):
+                wires.append(Respb(server.port))
+                self.addCleanup(wires[-1].close)
+                for channel in [*range(1, 16), *range(100, 65_536, 65)]:
+                    wires[-1].send(get(channel, "k"))
+                for _ in range(15 + len(range(100, 65_536, 65))):
+                    wires[-1].frame()
+            self.assertLess((info(admin, "used_memory") - before) / len(wires), 150_000)
+            for channel in range(100, 65_536, 65):
+                wires[0].send(close(channel))
+            wires[0].send(close(1) + get(2000, "k"))
+            self.assertEqual([wires[0].frame()[0] for _ in range(2)], [1, 2000])
+
+    def test_what_channels_that_have_ended_are_owed(self):
+        """It has a limit, which ends the connection: each channel was within its own."""
+        with Server("--respb-connection-output-bytes", "8mb") as server, Wire(server.port) as admin:
+            admin.call("SET", "big", b"b" * MEGABYTE)
+            with Respb(server.port) as wire:
+                for channel in range(1, 200):
+                    wire.send(get(channel, "big") + close(channel))
+                while "cmd=get" in admin.call("CLIENT", "LIST"):
+                    pass
+                frames = to_the_end(wire)
+                self.assertLess(info(admin, "used_memory_peak"), 60 * MEGABYTE)
+            self.assertEqual(frames[-1][1][:2], ("goaway", 2))
+            replies = [value for _, value in frames if isinstance(value, str)]
+            self.assertEqual(set(replies), {"b" * MEGABYTE})
+            self.assertLess(len(replies), 40)
+
+    def test_what_open_channels_are_owed(self):
+        with Server("--respb-connection-output-bytes", "8mb") as server, Wire(server.port) as admin:
+            admin.call("SET", "big", b"b" * MEGABYTE)
+            with Respb(server.port) as wire:
+                wire.send(b"".join(argv(channel, "INCR", "ran") + get(channel, "big") for channel in range(1, 200)))
+                got = {channel: [] for channel in range(1, 200)}
+                while not all(values and (len(values) == 2 or values[-1] == ("close", 2)) for values in got.values()):
+                    channel, value = wire.frame()
+                    if channel == 0:
+                        # Those that ended were owed as much.
+                        self.assertEqual(value[:2], ("goaway", 2))
+                        break
+                    got[channel].append(value)
+                self.assertLess(info(admin, "used_memory_peak"), 60 * MEGABYTE)
+                answered = sum(isinstance(value, int) for values in got.values() for value in values)
+                self.assertEqual(admin.call("GET", "ran"), str(answered), "what ran is what was answered")
+                self.assertLess(answered, 60)
+
+    def test_one_command_that_pushes_without_end(self):
+        """What a script publishes to a channel that reads nothing is cut off inside the script."""
+        with Server("--respb-output-bytes", "2mb") as server, Wire(server.port) as admin:
+            with Respb(server.port) as wire:
+                wire.call_on(1, "SUBSCRIBE", "news")
+                wire.call_on(2, "MONITOR")
+                admin.call("EVAL", "for i = 1, 300 do redis.call('PUBLISH', 'news', string.rep('n', 1000000)) end", "0")
+                frames = []
+                while sum(value == ("close", 2) for _, value in frames) < 2:
+                    frames.append(wire.frame())
+                for _, value in frames:
+                    self.assertIn(value[:2], (("push", "message"), ("push", "monitor"), ("close", 2)))
+                self.assertEqual(wire.call_on(3, "PING"), "+PONG")
+            self.assertLess(info(admin, "used_memory_peak"), 60 * MEGABYTE)
+
+    def test_requests_in_pieces_count_for_maxmemory_clients(self):
+        with Server("--maxmemory-clients", "20mb") as server, Wire(server.port) as admin:
+            with Respb(server.port) as wire:
+                wire.call_on(1, "PING")
+                frame = argv(1, "SET", "k", b"v" * (60 * MEGABYTE))
+                try:
+                    wire.send(frame[:-1])
+                except (BrokenPipeError, ConnectionResetError):
+                    pass
+                self.assertEqual(wire.frame()[1][:2], ("goaway", 4))
+            self.assertGreater(info(admin, "evicted_clients"), 0)
+
+
+class Hostile(Valkey):
+    """Frames that are cut, changed, and ended in every state."""
+
+    flags = ("--respb-queue-bytes", "20000", "--respb-output-bytes", "300000", "--respb-connection-output-bytes", "900000",
+             "--respb-channels", "50", "--latency-tracking", "no")
+    # Its user may not stop or set the server.
+    users = ("admin on nopass ~* &* +@all", "default -@admin -@dangerous -debug -shutdown -eval -wait")
+
+    def frames(self):
+        """Typed frames of the vectors, and frames that open, block, subscribe, watch, cancel and close."""
+        frames = []
+        for name in sorted(os.listdir(VECTORS)):
+            with open(os.path.join(VECTORS, name), encoding="ascii") as file:
+                for vector in json.load(file)["vectors"]:
+                    data = wire_bytes(vector["wire"])
+                    if len(data) < 2000:
+                        frames.append(data)
+        words = ("MULTI", "EXEC", "DISCARD", "WATCH k", "BLPOP nothing 0", "BLPOP nothing 0.01", "SUBSCRIBE a b", "UNSUBSCRIBE", "PSUBSCRIBE *",
+                 "CLIENT TRACKING ON BCAST", "CLIENT TRACKING OFF", "RESET", "QUIT", "HELLO 3", "HELLO 2", "SELECT 3", "GET big", "LRANGE long 0 -1",
+                 "PUBLISH a m", "LPUSH nothing x", "XREAD BLOCK 0 STREAMS s $", "AUTH default x", "CLIENT UNBLOCK 5", "SSUBSCRIBE s", "HGETALL hash")
+        return frames, [word.split() for word in words]
+
+    def mixed(self, chance, frames, words):
+        """Bytes of a connection."""
+        out = bytearray()
+        for _ in range(chance.randrange(1, 60)):
+            channel = chance.randrange(60) if chance.random() < 0.9 else chance.randrange(65_536)
+            kind = chance.random()
+            if kind < 0.5:
+                out += argv(channel, *chance.choice(words))
+            elif kind < 0.7:
+                frame = bytearray(chance.choice(frames))
+                frame[2:4] = struct.pack(">H", channel)
+                out += frame
+            elif kind < 0.8:
+                out += close(channel, chance.choice((None, 0, 9)))
+            elif kind < 0.9:
+                out += cancel(channel, chance.randrange(4))
+            elif kind < 0.97:
+                out += long_frame(0xFFFF, channel, request(*chance.choice(words)))
+            else:
+                out += bytes([chance.choice((0, 1, 0x80, 0xF0, 0xFF)), chance.randrange(256)]) + struct.pack(">HI", channel, chance.randrange(40)) + chance.randbytes(20)
+        for _ in range(chance.choice((0, 0, 1, 3))):
+            out[chance.randrange(len(out))] = chance.randrange(256)
+        # The first byte is RESPB's.
+        return argv(0, "PING") + bytes(out)
+
+    def test_random_bytes(self):
+        print(f"SEED={SEED}")
+        chance, (frames, words) = random.Random(SEED), self.frames()
+        admin = self.resp()
+        for user in self.users:
+            self.assertEqual(admin.call("ACL", "SETUSER", *user.split()), "+OK")
+        admin.call("AUTH", "admin", "x")
+        fill = [("SET", "big", b"b" * 100_000), ("RPUSH", "long", *(str(n) * 50 for n in range(500))), ("HSET", "hash", *map(str, range(400)))]
+        before, clients = None, info(admin, "connected_clients")
+        for turn in range(ROUNDS):
+            if turn % 50 == 0:
+                admin.call("FLUSHALL")
+                admin.call("SCRIPT", "FLUSH")
+                for command in fill:
+                    admin.call(*command)
+                if turn:
+                    self.settled(admin, clients, before)
+                elif before is None:
+                    before = info(admin, "used_memory")
+            with Respb(self.server.port) as wire:
+                data = self.mixed(chance, frames, words)
+                at = 0
+                wire.socket.setblocking(False)
+                while at < len(data):
+                    size = chance.choice((1, 7, 100, 5000, 100_000))
+                    try:
+                        at += wire.socket.send(data[at : at + size])
+                    except BlockingIOError:
+                        pass
+                    except OSError:
+                        break
+                    if chance.random() < 0.3:
+                        try:
+                            wire.socket.recv(chance.choice((1, 1000, 1 << 20)))
+                        except OSError:
+                            pass
+                if chance.random() < 0.7:
+                    # All of it is read, and answered or refused, before the connection ends.
+                    wire.socket.settimeout(REPLY_SECONDS)
+                    try:
+                        wire.socket.shutdown(socket.SHUT_WR)
+                        while wire.socket.recv(1 << 16):
+                            pass
+                    except OSError as error:
+                        self.assertNotIsInstance(error, TimeoutError)
+            if chance.random() < 0.3:
+                listed = re.findall(r"^id=(\d+) .* user=default ", admin.call("CLIENT", "LIST"), re.M)
+                if listed:
+                    admin.call("CLIENT", "KILL", "ID", chance.choice(listed))
+            self.assertEqual(admin.call("PING"), "+PONG")
+
+    def settled(self, admin, clients, before):
+        """All clients are gone, and what they took is back."""
+        while info(admin, "connected_clients") > clients:
+            pass
+        admin.call("CONFIG", "SET", "tracking-table-max-keys", "1")
+        self.assertLess(info(admin, "used_memory"), before + LEFT_BYTES_MAX)
+
+
+if __name__ == "__main__":
+    unittest.main()
