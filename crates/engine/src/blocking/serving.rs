@@ -1,11 +1,11 @@
 //! Owns: serving those who wait for keys that somebody has written to: whom a write is of use to, in which order, how
 //! many at once. Does not own: how a wait begins and ends (`super`).
 //!
-//! Whoever takes what was written is served with the write, so that nobody comes between: they are no more than what
-//! it brought. But readers of a stream all get its entry, tens of thousands of them. [`READERS_AT_ONCE`] are served
+//! Whoever takes what was written is served with the write, so that nobody comes between: they are no more than it
+//! brought. But readers of a stream all get its entry, tens of thousands of them. [`READERS_AT_ONCE`] are served
 //! with the write, the others in steps of as many, between which others have their turns. Each step sees the stream as
-//! it is by then. So are takers beyond [`crate::context::TAKERS_AT_ONCE`] in one tick: they get what is left by then, in
-//! their order.
+//! it is by then. So are takers beyond [`crate::context::TAKERS_AT_ONCE`] in one tick: they get what is left by then,
+//! in their order.
 
 use std::collections::VecDeque;
 use std::ops::Range;

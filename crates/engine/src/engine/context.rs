@@ -27,8 +27,8 @@ use crate::session::{Session, client_flag};
 use crate::waits::{Blocked, Ready, Serving};
 use crate::{special, trigger};
 
-/// Those who wait for what they take, or to hear of its end, whom the writes of a tick serve at once: some 10 ms. Behind
-/// them others may come between.
+/// Those who wait for what they take, or to hear of its end, whom the writes of a tick serve at once: some 10 ms.
+/// Behind them others may come between.
 pub(crate) const TAKERS_AT_ONCE: usize = 4096;
 
 /// What a worker keeps from command to command: buffers and dice.

@@ -14,8 +14,8 @@ pub struct Safe {
     pub(crate) epoch: AtomicU64,
     /// What waits for a later epoch than that waits in vain.
     pub(crate) is_lost: AtomicBool,
-    /// Whoever has replies wait, or not any more, is one at a time: it must go with `appendfsync` and with what is known
-    /// of the log.
+    /// Whoever has replies wait, or not any more, is one at a time: it must go with `appendfsync` and with what is
+    /// known of the log.
     pub(crate) changes: Mutex<()>,
     waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }

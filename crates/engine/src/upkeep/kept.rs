@@ -107,7 +107,7 @@ impl Engine {
             self.set_safe(synced);
         }
     }
-    /// No log keeps what is told any more: replies do not wait, and where it was lost those that have waited are errors.
+    /// No log keeps what is told any more: replies do not wait, and where it was lost those that waited are errors.
     pub fn end_synced(&self, is_lost: bool) {
         let _changes = self.safe.changes.lock();
         self.durable.unsynced_epoch.store(0, Relaxed);
