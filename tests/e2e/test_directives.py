@@ -37,6 +37,26 @@ class Files(unittest.TestCase):
             with Server("--unixsocket", path, "--unixsocketperm", octal):
                 self.assertEqual(mode(path), int(octal, 8))
 
+    def test_a_folder_that_was_changed_is_found_again(self):
+        config, other = f"{self.folder}/weft.conf", f"{self.folder}/other"
+        os.mkdir(other)
+        with open(config, "w", encoding="ascii") as file:
+            file.write("enable-protected-configs yes\n")
+        with Server(file=config) as server, server.connect() as wire:
+            self.assertEqual(wire.call("CONFIG", "SET", "dir", self.folder), "+OK")
+            # As it is named from there.
+            self.assertEqual(wire.call("CONFIG", "SET", "dir", "other"), "+OK")
+            for words in (("SET", "k", "v"), ("SAVE",), ("CONFIG", "REWRITE")):
+                self.assertEqual(wire.call(*words), "+OK")
+        for _ in range(2):
+            with Server(file=config) as server, server.connect() as wire:
+                while (value := wire.call("GET", "k")).startswith("-LOADING"):
+                    pass
+                self.assertEqual(value, "v")
+                self.assertEqual(wire.call("CONFIG", "REWRITE"), "+OK")
+            with open(config, encoding="ascii") as file:
+                self.assertEqual([line for line in file.read().splitlines() if line.startswith("dir")], [f"dir {other}"])
+
     def test_files_that_are_replaced_keep_their_modes(self):
         """Under a umask that would let everybody read."""
         users, config = f"{self.folder}/users.acl", f"{self.folder}/weft.conf"

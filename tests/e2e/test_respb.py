@@ -205,6 +205,13 @@ class Channels(unittest.TestCase):
             self.assertEqual(answer["respb"]["version"], 1)
             self.assertEqual(wire.frame(), (0, None), "database 1 is kept")
 
+    def test_hello_that_switches_ends_client_reply(self):
+        for mode in ("OFF", "SKIP"):
+            wire = self.open()
+            wire.send(request("CLIENT", "REPLY", mode) + request("HELLO", "3", "PROTO", "respb"))
+            self.assertEqual(wire.reply()["respb"]["version"], 1)
+            self.assertEqual([wire.call_on(channel, "PING") for channel in (0, 1, 0)], ["+PONG"] * 3)
+
     def test_hello_with_proto_is_refused_inside_multi_over_resp_alone(self):
         wire = self.open()
         wire.send(request("MULTI") + request("HELLO", "3", "PROTO", "respb") + request("EXEC"))

@@ -19,7 +19,8 @@
 //! but was on the disk and is damaged. A block without requests says only that.
 //!
 //! The highest bit of `count` says that the requests are packed: their length as four bytes, and a block of LZ4. Those
-//! of snapshots are, where it makes them shorter.
+//! of snapshots are, where it makes them shorter. The next one says that the block is *open*: what belongs together
+//! with it goes on in the block behind it, and without that is not kept either.
 //!
 //! Where a block would begin and all is zeros to the end, or nothing is there, the file ends.
 
@@ -32,6 +33,8 @@ pub(crate) const JOINED_BYTES_MAX: usize = 256 << 10;
 
 /// The bit of a block's count that says that its requests are packed.
 const PACKED: u32 = 1 << 31;
+/// The bit that says that it is open. A block has fewer requests, of which the shortest has some six bytes.
+pub(crate) const OPEN: u32 = 1 << 30;
 /// What a byte of LZ4 becomes at most.
 const UNPACKED_MAX: usize = 255;
 const MAGIC: &[u8; 8] = b"WEFTFILE";
@@ -135,6 +138,8 @@ pub struct BlockHead {
     pub count: u32,
     /// They are packed.
     pub is_packed: bool,
+    /// What belongs together with them goes on in the next block.
+    pub is_open: bool,
     /// Bytes before it that were not synced when it was written.
     pub behind: u32,
 }
@@ -171,8 +176,9 @@ impl BlockHead {
     pub fn read(bytes: &[u8; HEAD_BYTES]) -> Self {
         let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let epoch = u64::from(word(8)) << 32 | u64::from(word(12));
-        let (count, is_packed) = (word(16) & !PACKED, word(16) & PACKED != 0);
-        Self { crc: word(0), len: word(4), epoch, count, is_packed, behind: word(20) }
+        let (said, count) = (word(16), word(16) & !(PACKED | OPEN));
+        let (is_packed, is_open) = (said & PACKED != 0, said & OPEN != 0);
+        Self { crc: word(0), len: word(4), epoch, count, is_packed, is_open, behind: word(20) }
     }
     /// Whether it is the one of these requests.
     #[must_use]

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use weft_store::effect::Read;
 
-use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES};
+use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES, OPEN};
 use crate::disk::{Disk, File};
 use crate::frames::Encoder;
 use crate::kept::Kept;
@@ -82,6 +82,8 @@ pub struct Log {
     block: Vec<u8>,
     count: u32,
     epoch: u64,
+    /// What belongs to the last block that was written goes on behind it: it is closed before anything counts.
+    is_open: bool,
     /// Bytes of all segments that are whole.
     closed_bytes: u64,
     /// It counts only from its snapshot on: until then the manifest is that of the log before.
@@ -159,6 +161,7 @@ impl Log {
             block: vec![0; HEAD_BYTES],
             count: 0,
             epoch: 0,
+            is_open: false,
             closed_bytes,
             is_pending,
         };
@@ -202,7 +205,8 @@ impl Log {
         made
     }
 
-    /// Adds a group. Its bytes are written when a block is full, or with [`Log::flush`].
+    /// Adds a group. Its bytes are written when a block is full, or with [`Log::flush`]: all groups that are added
+    /// before that are kept together or not at all.
     ///
     /// # Errors
     /// When the disk fails, or the group is larger than a block can be: the log has to begin anew.
@@ -210,27 +214,34 @@ impl Log {
         if effects.bytes_left() >= LARGE_BYTES {
             return self.push_large(epoch, effects);
         }
+        self.join(epoch)?;
         self.count += self.encoder.group(effects, &mut self.block);
-        self.joined(epoch)
+        Ok(())
     }
     /// The same of so many groups of one effect each, which are requests already.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn push_row(&mut self, epoch: u64, (requests, count): (&[u8], u32)) -> io::Result<()> {
+        self.join(epoch)?;
         self.block.extend_from_slice(requests);
         self.count += count;
-        self.joined(epoch)
+        Ok(())
     }
-    /// What was added is of this epoch.
-    fn joined(&mut self, epoch: u64) -> io::Result<()> {
+    /// What is added next is of this epoch.
+    fn join(&mut self, epoch: u64) -> io::Result<()> {
+        if self.block.len() >= JOINED_BYTES_MAX {
+            self.write_block(true)?;
+        }
         self.epoch = epoch;
-        if self.block.len() >= JOINED_BYTES_MAX { self.flush() } else { Ok(()) }
+        Ok(())
     }
     /// The same of a large group, which has a block of its own: its requests are written as they are made, and the
     /// block's head when they are all there, without which none of them is.
     fn push_large(&mut self, epoch: u64, effects: Read<'_>) -> io::Result<()> {
-        self.flush()?;
+        if self.block.len() > HEAD_BYTES {
+            self.write_block(true)?;
+        }
         self.epoch = epoch;
         let behind = self.begin_block(effects.bytes_left() as u64)?;
         let Segment { file, salt, at, .. } = &mut self.segment;
@@ -262,34 +273,42 @@ impl Log {
         if count == 0 {
             return Ok(());
         }
-        file.write(*at, &BlockHead::sealed(salt, (len as u32, crc), (epoch, count, behind)))?;
+        file.write(*at, &BlockHead::sealed(salt, (len as u32, crc), (epoch, count | OPEN, behind)))?;
         *at = from + len as u64;
+        self.is_open = true;
         Ok(())
     }
 
-    /// Writes what was added.
+    /// Writes what was added: it is whole.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn flush(&mut self) -> io::Result<()> {
-        if self.block.len() > HEAD_BYTES { self.write_block() } else { Ok(()) }
+        if self.block.len() > HEAD_BYTES || self.is_open { self.write_block(false) } else { Ok(()) }
     }
 
-    fn write_block(&mut self) -> io::Result<()> {
+    /// Writes the block, behind which more follows that belongs to it, or not.
+    fn write_block(&mut self, is_open: bool) -> io::Result<()> {
         let behind = self.begin_block(self.block.len() as u64)?;
         let Segment { file, salt, at, .. } = &mut self.segment;
-        BlockHead::seal(&mut self.block, salt, (self.epoch, self.count, behind));
+        let count = self.count | if is_open { OPEN } else { 0 };
+        BlockHead::seal(&mut self.block, salt, (self.epoch, count, behind));
         file.write(*at, &self.block)?;
         *at += self.block.len() as u64;
+        self.is_open = is_open;
         self.block.truncate(HEAD_BYTES);
         self.block.shrink_to(2 * JOINED_BYTES_MAX);
         self.count = 0;
         Ok(())
     }
-    /// A block of about so many bytes follows: in the next segment, if this one has no room for it. Gives how many
-    /// bytes before it are not on the disk.
-    fn begin_block(&mut self, len: u64) -> io::Result<u32> {
-        if self.segment.at + len > self.options.segment_bytes
+    /// About so many bytes follow: in the next segment, if this one has no room for them. What belongs together stands
+    /// in one.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn make_way(&mut self, len: u64) -> io::Result<()> {
+        if !self.is_open
+            && self.segment.at + len > self.options.segment_bytes
             && self.segment.at > FILE_HEAD_BYTES as u64
             && self.manifest.segments.len() < FILES_MAX - CUTS_MAX
         {
@@ -299,6 +318,11 @@ impl Log {
                 self.rotate()?;
             }
         }
+        Ok(())
+    }
+    /// A block of about so many bytes follows. Gives how many bytes before it are not on the disk.
+    fn begin_block(&mut self, len: u64) -> io::Result<u32> {
+        self.make_way(len)?;
         // A block says how far back the file was safe when it was written, in 32 bits.
         if self.unsynced_bytes() > u64::from(u32::MAX) {
             self.sync()?;
@@ -328,7 +352,7 @@ impl Log {
         if self.block.len() > HEAD_BYTES || synced != at || vouched == at {
             return Ok(false);
         }
-        self.write_block()?;
+        self.write_block(false)?;
         self.sync()?;
         // That it is there itself need not be said: without it nothing is lost.
         self.segment.vouched = self.segment.at;

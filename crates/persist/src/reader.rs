@@ -78,6 +78,8 @@ pub struct Blocks {
     len: u64,
     at: u64,
     epoch: u64,
+    /// Where an open file may be torn: the blocks before this are there with all that belongs to them.
+    whole: u64,
     /// The present block. As large as the largest one, all of which is in the file.
     buffer: Vec<u8>,
     /// Its requests, if they were packed.
@@ -112,6 +114,7 @@ impl Blocks {
             len,
             at,
             epoch: 0,
+            whole: at,
             buffer: Vec::new(),
             unpacked: Vec::new(),
             sums: None,
@@ -149,7 +152,7 @@ impl Blocks {
             return Ok(None);
         }
         let at = self.at;
-        match self.read_at(at)? {
+        match self.read_whole(at)? {
             Some(head) => {
                 self.at = at + (HEAD_BYTES + head.len as usize) as u64;
                 self.epoch = head.epoch;
@@ -162,8 +165,27 @@ impl Blocks {
                 }
                 Ok(Some(Block { at, head, requests }))
             }
-            None => self.finish().map(|()| None),
+            None => self.finish(at).map(|()| None),
         }
+    }
+
+    /// Reads the block at a place, if one proves to be there, and in a file that may be torn so do those that belong to
+    /// it. Else the first place where none does is the present one.
+    fn read_whole(&mut self, at: u64) -> Result<Option<BlockHead>, Fault> {
+        let first = self.read_at(at)?;
+        let Some(mut head) = first else { return Ok(None) };
+        if !head.is_open || self.extent != Extent::Open || at < self.whole {
+            return Ok(first);
+        }
+        let before = self.epoch;
+        while head.is_open {
+            self.at += (HEAD_BYTES + head.len as usize) as u64;
+            self.epoch = head.epoch;
+            let Some(next) = self.read_at(self.at)? else { return Ok(None) };
+            head = next;
+        }
+        (self.whole, self.at, self.epoch) = (self.at, at, before);
+        self.read_at(at)
     }
 
     /// Reads the block at a place into the buffer, if one proves to be there that may follow the last one.
@@ -195,8 +217,9 @@ impl Blocks {
             && u64::from(head.len) <= self.len - at - HEAD_BYTES as u64
     }
 
-    /// There is no block at the present place: the file ends here, is torn here, or is damaged.
-    fn finish(&mut self) -> Result<(), Fault> {
+    /// There is no block at the present place: the file ends here, is torn here, or is damaged. What is there from a
+    /// place on is not whole without it.
+    fn finish(&mut self, from: u64) -> Result<(), Fault> {
         let at = self.at;
         let end = self.len;
         let damage = |next| Fault::Damage { at, next, end };
@@ -223,7 +246,7 @@ impl Blocks {
                 None => self.find_after(end - 1, used)?,
             };
         }
-        self.end = Some(End { at, torn: used - at });
+        self.end = Some(End { at: from, torn: used - from });
         Ok(())
     }
 

@@ -1,10 +1,11 @@
-//! What is told and not written yet, against an allocator that counts.
+//! What is told and not written yet, and what a snapshot takes, against an allocator that counts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use weft_persist::{Folder, Log, LogOptions};
+use weft_persist::{Folder, Log, LogOptions, SnapshotWriter};
+use weft_store::effect::Tape;
 use weft_store::{Config, Expiry, Keyspace, NewValue, Op, Recorder, wants};
 
 thread_local! {
@@ -100,5 +101,46 @@ fn what_a_command_tells_is_in_memory_once() {
     assert!(log.bytes() as isize > ALL_BYTES, "it is");
     let kept = LIVE.get() - before;
     assert!(kept < ALL_BYTES * 11 / 10, "{kept} bytes when it is written: the keys");
+    std::fs::remove_dir_all(place).expect("it is ours");
+}
+
+/// However large a string is, a snapshot of it takes little memory beside it.
+#[test]
+fn a_large_string_is_saved_by_piece() {
+    let place = std::env::temp_dir().join(format!("weft-saved-{}", std::process::id()));
+    let disk = Arc::new(Folder::lock(&place).expect("a folder"));
+    let keyspace = Keyspace::new(Config { shards: 4, ..Config::default() });
+    let mut worker = keyspace.worker().expect("there is a place");
+    // As much as there is of it stays when it is packed.
+    let mut state = 1_u64;
+    let bytes = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    });
+    let value: Vec<u8> = bytes.take(VALUE_BYTES * KEYS).collect();
+    let key = keyspace.key(b"key");
+    let mut recorder = Recorder::default();
+    let mut op = Op::new(0, 1, &mut recorder);
+    worker.enter().lock(&key).set(&mut op, &key, NewValue::string(&value), Expiry::None);
+
+    let before = LIVE.get();
+    PEAK.set(before);
+    let mut tape = Tape::default();
+    let mut saver = worker.saver(&mut tape).expect("it is the first");
+    let mut writer = SnapshotWriter::create(disk, "a.weft".into(), 0, saver.epoch()).expect("there is room");
+    loop {
+        let more = saver.step(&mut worker, &mut tape);
+        writer.push_all(tape.read()).expect("there is room");
+        tape.clear();
+        if !more {
+            break;
+        }
+    }
+    let more = PEAK.get() - before;
+    assert!(more < 2 * VALUE_BYTES as isize, "{more} bytes beside it");
+    assert!(writer.bytes() as usize > VALUE_BYTES * KEYS / 2, "{} bytes: all of it is there", writer.bytes());
+    drop((saver, writer));
     std::fs::remove_dir_all(place).expect("it is ours");
 }

@@ -141,7 +141,6 @@ impl Persistence {
             following: None,
             disk: None,
             waiting: Vec::new(),
-            settling: Vec::new(),
             job: None,
             job_is_to_begin: false,
             rewrite_ordered: false,
@@ -184,9 +183,8 @@ struct Keeper {
     following: Option<Following>,
     /// Its folder, which stays locked as long as a log is wanted.
     disk: Option<Arc<dyn Disk>>,
-    /// Clients that wait until an epoch is on the disk: of WAITAOF, and of CONFIG SET.
+    /// Clients that wait until an epoch is on the disk.
     waiting: Vec<(Waiting, u64)>,
-    settling: Vec<(Waiting, u64)>,
     /// The snapshot that is being made.
     job: Option<Job>,
     /// It has no moment yet.
@@ -288,7 +286,7 @@ impl Keeper {
 
     /// Writes and syncs what has become true. Says whether there was anything.
     fn follow(&mut self) -> bool {
-        let is_pressed = !(self.waiting.is_empty() && self.settling.is_empty());
+        let is_pressed = !self.waiting.is_empty();
         let Some(following) = &mut self.following else { return false };
         match following.follow(is_pressed, Instant::now()) {
             Ok(was_busy) => {
@@ -304,9 +302,6 @@ impl Keeper {
                     }
                     *epoch >= unsynced && !engine.waits_no_more(waiting)
                 });
-                for (waiting, _) in self.settling.extract_if(.., |(_, epoch)| *epoch < unsynced) {
-                    engine.answer(&waiting, |sink| sink.ok());
-                }
                 was_busy
             }
             Err(error) => {
@@ -331,7 +326,7 @@ impl Keeper {
         self.engine.refuse_writes(Refuser::Log, Some(&why));
         self.is_ahead = true;
         self.engine.durable.log.has_failed.store(true, Relaxed);
-        self.engine.lose_held();
+        self.engine.end_synced(true);
         self.engine.hold_writes_back(false);
         self.fail_waiting();
         self.why_not_begun = format!("{error}. It is tried every second");
@@ -339,12 +334,6 @@ impl Keeper {
     }
     /// There is no log any more.
     fn fail_waiting(&mut self) {
-        self.engine.durable.unsynced_epoch.store(0, Relaxed);
-        self.engine.durable.unsynced_since_ms.store(0, Relaxed);
-        let error = Error::err("There is no log any more: what was answered before may not be on the disk");
-        for (waiting, _) in self.settling.drain(..) {
-            self.engine.answer(&waiting, |sink| sink.error(&error));
-        }
         for (waiting, _) in self.waiting.drain(..) {
             self.engine.answer(&waiting, |sink| {
                 sink.array(2);

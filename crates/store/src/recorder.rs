@@ -81,6 +81,10 @@ impl Recorder {
     pub(crate) fn told_in(&self, epoch: u64) {
         self.epoch.set(epoch);
     }
+    /// Who waits for what this one has told waits for all that has become true so far, whoever has told it.
+    pub fn waits_for_all(&self, keyspace: &Keyspace) {
+        self.epoch.set(keyspace.hub().begin_group(keyspace.present_epoch()));
+    }
     /// What has been told since [`Recorder::clear`].
     #[must_use]
     pub const fn tape(&self) -> &Tape {

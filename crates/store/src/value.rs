@@ -175,7 +175,7 @@ pub(crate) enum Part {
     /// Nothing of it.
     #[default]
     Start,
-    /// A collection, up to a place that its type names: never 0.
+    /// A collection, up to a place that its type names, or a string up to its byte: never 0.
     At(u64),
     /// A stream, up to this entry.
     Entry(StreamId),
@@ -184,8 +184,8 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// The place in a collection.
-    const fn number(&self) -> u64 {
+    /// The place in it.
+    pub(crate) const fn number(&self) -> u64 {
         if let Self::At(number) = self { *number } else { 0 }
     }
 }

@@ -1,10 +1,11 @@
 //! Owns: serving those who wait for keys that somebody has written to: whom a write is of use to, in which order, how
 //! many at once. Does not own: how a wait begins and ends (`super`).
 //!
-//! Whoever takes what was written is served with the write, since nobody may come between: they are no more than what
-//! it brought. But readers of a stream all get its entry, tens of thousands of them. [`READERS_AT_ONCE`] are served
+//! Whoever takes what was written is served with the write, so that nobody comes between: they are no more than it
+//! brought. But readers of a stream all get its entry, tens of thousands of them. [`READERS_AT_ONCE`] are served
 //! with the write, the others in steps of as many, between which others have their turns. Each step sees the stream as
-//! it is by then.
+//! it is by then. So are takers beyond [`crate::context::TAKERS_AT_ONCE`] in one tick: they get what is left by then,
+//! in their order.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -30,6 +31,31 @@ use crate::waits::{Blocked, FAILED, Kind, News, REFUSED, Ready, Serving, Visit};
 const IN_VAIN_MAX: usize = 64;
 /// Readers whom a write serves at once, and a step behind it. Each costs 1 to 4 us.
 const READERS_AT_ONCE: usize = 128;
+/// How many takers a step behind serves.
+const TAKERS_IN_STEP: usize = 128;
+
+/// How many are still served now, and not by a later step.
+struct Left {
+    readers: usize,
+    takers: usize,
+}
+
+impl Left {
+    /// Of those whom one write serves.
+    const fn of_write(local: &Local) -> Self {
+        Self {
+            readers: if local.serves_in_steps { READERS_AT_ONCE } else { usize::MAX },
+            takers: local.takers_left,
+        }
+    }
+    /// Whether this one is.
+    fn take(&mut self, blocked: &Blocked) -> bool {
+        let left = if blocked.kind == Kind::Reader { &mut self.readers } else { &mut self.takers };
+        let is_in_time = *left > 0;
+        *left -= usize::from(is_in_time);
+        is_in_time
+    }
+}
 
 /// What stands at a key, as far as those who wait for it ask.
 #[derive(Clone, Copy)]
@@ -162,11 +188,11 @@ fn groups(shard: &mut ShardGuard<'_>, whose: (u8, &[u8]), news: &News, stand: St
 }
 
 /// Serves those who wait for the keys that were written to, under the locks of the writer as far as they go. What is
-/// left stands in `local.ready` and is for [`serve_rest`], and behind [`READERS_AT_ONCE`] in `local.serving` and is for
+/// left stands in `local.ready` and is for [`serve_rest`], and where they are too many in `local.serving` and is for
 /// [`serve_some`]. Of those who wait it looks at as many as it serves, at one of each group that may have use for what
 /// is new, and at few readers of several keys.
 pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, now_ms: u64) {
-    let (mut rest, mut left) = (VecDeque::new(), readers_at_once(local));
+    let (mut rest, mut left) = (VecDeque::new(), Left::of_write(local));
     while let Some(ready) = local.ready.pop_front() {
         let key = engine.keyspace.key(&ready.key);
         let mut visit = Visit::begin(guards.shard(&key));
@@ -176,33 +202,35 @@ pub(crate) fn serve_covered(engine: &Engine, local: &mut Local, guards: &mut Gua
                 rest.push_back(ready);
                 break;
             }
-            if !is_in_time(&blocked, &mut left) {
+            if !left.take(&blocked) {
                 visit.goes_back();
-                local.serving.push_back(Serving { ready, visit: Some(visit) });
+                put_off(local, Serving { ready, visit: Some(visit) });
                 break;
             }
             serve(engine, local, guards, &blocked, now_ms);
             local.effects.end_group();
         }
     }
-    local.ready = rest;
+    (local.ready, local.takers_left) = (rest, left.takers);
 }
 
-/// Serves the others, of readers as many as at once: each with the locks of all its keys. The caller holds none. Ends
+/// Serves the others, as many as at once: each with the locks of all its keys. The caller holds none. Ends
 /// because every round either serves a waiter, who is then gone, or takes a key or a group off the list; who comes to
 /// wait meanwhile has seen what there is.
 pub(crate) fn serve_rest(engine: &Engine, local: &mut Local, batch: &Batch<'_>, now_ms: u64) {
-    let mut left = readers_at_once(local);
+    let mut left = Left::of_write(local);
     while let Some(ready) = local.ready.pop_front() {
         let left_over = go_on((engine, local), batch, Serving { ready, visit: None }, (&mut left, now_ms));
-        local.serving.extend(left_over.map(Rest::serving));
+        left_over.into_iter().for_each(|rest| put_off(local, rest.serving()));
     }
+    local.takers_left = left.takers;
 }
 
 /// Goes on where one write has given more to do than is done at once. The caller holds no lock.
 pub(crate) fn serve_some(engine: &Engine, local: &mut Local, batch: &Batch<'_>, now_ms: u64) {
-    let mut left = READERS_AT_ONCE;
-    while left > 0
+    let mut left = Left { readers: READERS_AT_ONCE, takers: TAKERS_IN_STEP };
+    while left.readers > 0
+        && left.takers > 0
         && let Some(serving) = local.serving.pop_front()
     {
         match go_on((engine, local), batch, serving, (&mut left, now_ms)) {
@@ -211,21 +239,26 @@ pub(crate) fn serve_some(engine: &Engine, local: &mut Local, batch: &Batch<'_>, 
             // Others need not wait for a script that keeps what this one needs.
             Some(Rest::Kept(serving)) => {
                 local.serving.push_front(serving);
-                return;
+                break;
             }
         }
     }
+    // What those have done who were served.
+    while let Some(ready) = local.ready.pop_front() {
+        put_off(local, Serving { ready, visit: None });
+    }
 }
 
-const fn readers_at_once(local: &Local) -> usize {
-    if local.serves_in_steps { READERS_AT_ONCE } else { usize::MAX }
-}
-
-/// Whether somebody is served now, and not by a later step, when so many readers are.
-fn is_in_time(blocked: &Blocked, left: &mut usize) -> bool {
-    let is_in_time = *left > 0 || blocked.kind != Kind::Reader;
-    *left -= usize::from(blocked.kind == Kind::Reader && is_in_time);
-    is_in_time
+/// Later steps go on with it. One of the same key that was put off just before has nobody whom this one has not.
+fn put_off(local: &mut Local, serving: Serving) {
+    let ready = &serving.ready;
+    if let Some(last) = local.serving.back_mut()
+        && (last.ready.db, &last.ready.key, &last.ready.news) == (ready.db, &ready.key, &ready.news)
+    {
+        *last = serving;
+    } else {
+        local.serving.push_back(serving);
+    }
 }
 
 /// What is to be done later.
@@ -242,12 +275,12 @@ impl Rest {
     }
 }
 
-/// Serves those who wait for a key, of readers so many, and gives back what is to be done later.
+/// Serves so many of those who wait for a key, and gives back what is to be done later.
 fn go_on(
     (engine, local): (&Engine, &mut Local),
     batch: &Batch<'_>,
     Serving { ready, mut visit }: Serving,
-    (left, now_ms): (&mut usize, u64),
+    (left, now_ms): (&mut Left, u64),
 ) -> Option<Rest> {
     let name = ready.key.clone();
     let key = engine.keyspace.key(&name);
@@ -259,7 +292,7 @@ fn go_on(
         let waiter = way.next((engine, local), &mut shard, (&ready, &key, now_ms))?;
         drop(shard);
         let Some(blocked) = engine.waits.get(waiter.token) else { continue };
-        if !is_in_time(&blocked, left) {
+        if !left.take(&blocked) {
             way.goes_back();
             return Some(Rest::Later(Serving { ready, visit }));
         }

@@ -112,6 +112,8 @@ pub trait Follow {
     fn set_default_password(&self, password: Option<&[u8]>);
     /// `appendonly`.
     fn follow_appendonly(&self, wanted: bool);
+    /// `appendfsync`, as its place in [`SYNCS`](super::settings::SYNCS).
+    fn follow_appendfsync(&self, place: u8);
     /// Whether writes are refused while snapshots fail.
     fn look_at_snapshots(&self);
     /// Whether keyspace events are wanted.

@@ -188,7 +188,9 @@ impl Config {
             return Err(error);
         }
         for (at, new) in wanted {
-            values.0[*at] = new.clone();
+            // Whatever folder it was said in.
+            let is_folder = matches!(DIRECTIVES[*at].kind, Kind::Folder);
+            values.0[*at] = if is_folder { folder_now(new) } else { new.clone() };
         }
         Ok(())
     }
@@ -232,6 +234,12 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// The folder in which the process works, where that can be said.
+fn folder_now(value: &Value) -> Value {
+    let now = std::env::current_dir();
+    now.map_or_else(|_| value.clone(), |folder| Value::of_text(folder.as_os_str().as_encoded_bytes()))
 }
 
 /// The operating system's message without its number.

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::directive::{Actor, Directive, Kind};
 use super::table::{self, DIRECTIVES};
 use super::value::{self, Value, limits_of};
-use super::{Config, Values};
+use super::{Config, Values, folder_now};
 use crate::files;
 
 /// The mark under which new lines go.
@@ -56,17 +56,17 @@ pub fn rewritten(old: &str, values: &Values) -> String {
         }
     }
     for (at, directive) in DIRECTIVES.iter().enumerate() {
-        if seen[at]
-            || *values.at(at) == value::default_of(directive)
-            || matches!(directive.kind, Kind::Folder)
-        {
+        if seen[at] || *values.at(at) == value::default_of(directive) {
             continue;
         }
         if !signed {
             signed = true;
             let _ = writeln!(text, "{SIGNATURE}");
         }
-        push_line(&mut text, directive.name, directive, values.at(at));
+        match directive.kind {
+            Kind::Folder => push_line(&mut text, directive.name, directive, &folder_now(values.at(at))),
+            _ => push_line(&mut text, directive.name, directive, values.at(at)),
+        }
     }
     text
 }

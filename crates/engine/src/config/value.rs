@@ -45,7 +45,7 @@ impl Value {
     fn number(number: i64) -> Self {
         Self { text: number.to_string().into_bytes().into(), number }
     }
-    fn of_text(text: impl Into<Vec<u8>>) -> Self {
+    pub(super) fn of_text(text: impl Into<Vec<u8>>) -> Self {
         Self { text: text.into().into(), number: 0 }
     }
 }

@@ -27,6 +27,10 @@ use crate::session::{Session, client_flag};
 use crate::waits::{Blocked, Ready, Serving};
 use crate::{special, trigger};
 
+/// Those who wait for what they take, or to hear of its end, whom the writes of a tick serve at once: some 10 ms.
+/// Behind them others may come between.
+pub(crate) const TAKERS_AT_ONCE: usize = 4096;
+
 /// What a worker keeps from command to command: buffers and dice.
 #[derive(Debug)]
 pub struct Local {
@@ -38,7 +42,9 @@ pub struct Local {
     pub(crate) ready: VecDeque<Ready>,
     /// Somebody comes back to go on with `serving`: where nobody does, all are served at once.
     pub(crate) serves_in_steps: bool,
-    /// Who reads what was written, and is served by later steps.
+    /// How many more who take are served at once.
+    pub(crate) takers_left: usize,
+    /// Who waits for what was written, and is served by later steps.
     pub(crate) serving: VecDeque<Serving>,
     /// Waits that are over, and how many of their places have been given back.
     pub(crate) leaving: VecDeque<(Arc<Blocked>, usize)>,
@@ -85,6 +91,17 @@ impl Local {
     pub fn of_thread(seed: u64) -> Self {
         Self::new(seed, 0)
     }
+    /// From now on those whom one write serves are served in steps.
+    pub(crate) const fn serve_in_steps(&mut self) {
+        self.serves_in_steps = true;
+        self.takers_left = TAKERS_AT_ONCE;
+    }
+    /// Others have had their turns.
+    pub(crate) const fn begin_step(&mut self) {
+        if self.serves_in_steps {
+            self.takers_left = TAKERS_AT_ONCE;
+        }
+    }
     /// Nothing yet, for this worker.
     #[must_use]
     pub(crate) fn new(seed: u64, worker: u16) -> Self {
@@ -92,6 +109,7 @@ impl Local {
             rng: XorShift::new(seed),
             garbage: Vec::new(),
             serves_in_steps: false,
+            takers_left: usize::MAX,
             serving: VecDeque::new(),
             leaving: VecDeque::new(),
             ready: VecDeque::new(),

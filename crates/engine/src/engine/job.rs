@@ -26,7 +26,8 @@ pub struct Job {
     pub(crate) output: Output,
     /// The worker's state of Lua.
     pub(crate) space: Option<Box<Space>>,
-    /// Who waits for what they have written, and is to be served behind a script that keeps what that needs.
+    /// Who waits for what the requests have written, and is to be served by later steps, or behind a script that keeps
+    /// what that needs.
     pub(crate) serving: VecDeque<Serving>,
     /// What has been taken of the worker's turn, in nanoseconds; nothing where there are no turns.
     pub(crate) turn_ns: Option<u64>,

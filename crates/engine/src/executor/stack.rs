@@ -19,6 +19,7 @@ use weft_lua::fiber::Fiber;
 
 use super::{Core, Host, Ran, Tier};
 use crate::args::{Args, Texts, check_arity};
+use crate::context::Local;
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Scope};
 use crate::job::{Done, Door, Input, Job, Outcome};
@@ -340,7 +341,7 @@ impl<'e> super::Executor<'e> {
     /// Whether operations can run on a stack of their own.
     pub(super) fn has_stack(&mut self) -> bool {
         if self.stack.fiber.is_none() && !self.stack.refused {
-            self.stack.fiber = fiber(self.core.engine, self.core.local.worker, self.core.local.worker.into());
+            self.stack.fiber = fiber(self.core.engine, &self.core.local);
             self.stack.refused = self.stack.fiber.is_none();
             self.stack.end = Some(self.core.engine.scripts.place(self.core.local.worker));
         }
@@ -348,14 +349,19 @@ impl<'e> super::Executor<'e> {
     }
 }
 
-fn fiber(engine: &Engine, worker: u16, seed: u64) -> Option<Fiber<'_, Input, Outcome>> {
+/// The stack of a worker whose own is `outer`.
+fn fiber<'e>(engine: &'e Engine, outer: &Local) -> Option<Fiber<'e, Input, Outcome>> {
     let mut place = engine.keyspace.worker()?;
     // What a stack is begun with has 1 KiB at most.
-    let mut core = Box::new(Core::new(engine, worker, seed));
+    let mut core = Box::new(Core::new(engine, outer.worker, outer.worker.into()));
+    if outer.serves_in_steps {
+        core.local.serve_in_steps();
+    }
     Fiber::new(move |door: Door, mut input| {
         core.local.door = Some(door.clone());
         while let Input::Job(mut job) = input {
             core.begin();
+            core.local.begin_step();
             core.local.scripts = job.space.take();
             core.turn_ns = job.turn_ns;
             let mut at = 0;

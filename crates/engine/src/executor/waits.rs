@@ -50,12 +50,13 @@ impl Executor<'_> {
         !self.core.local.leaving.is_empty() && !self.core.engine.is_busy()
     }
 
-    /// From now on those who read what one write brings are served in steps: its owner comes back for them.
+    /// From now on those whom one write serves are served in steps: its owner comes back for them with each tick.
     pub const fn serves_in_steps(&mut self) {
-        self.core.local.serves_in_steps = true;
+        self.core.local.serve_in_steps();
     }
-    /// Serves some more of those who read what has been written.
+    /// Serves some more of those who wait for what has been written.
     pub fn serve_some(&mut self) {
+        self.core.local.begin_step();
         if !self.has_some_to_serve() {
             return;
         }

@@ -21,8 +21,8 @@ pub enum Order {
     Rewrite,
     /// CONFIG SET appendonly. Who has asked waits for the next order.
     Log(bool),
-    /// CONFIG SET appendonly and appendfsync: answered when what is told is kept as they say, or why it is not; where
-    /// there is to be no log, when it has ended.
+    /// CONFIG SET appendonly: answered when what is told is kept, or why it is not; where there is to be no log, when
+    /// it has ended.
     Settled(Waiting),
     /// WAITAOF: answered when what was told up to this epoch is on the disk.
     Synced(Waiting, u64),

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use parking_lot::Mutex;
+
 use crate::error::{Error, ErrorCode};
 
 /// The last epoch that is safe; without somebody who makes epochs safe, all are.
@@ -12,6 +14,9 @@ pub struct Safe {
     pub(crate) epoch: AtomicU64,
     /// What waits for a later epoch than that waits in vain.
     pub(crate) is_lost: AtomicBool,
+    /// Whoever has replies wait, or not any more, is one at a time: it must go with `appendfsync` and with what is
+    /// known of the log.
+    pub(crate) changes: Mutex<()>,
     waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -23,7 +28,12 @@ impl std::fmt::Debug for Safe {
 
 impl Default for Safe {
     fn default() -> Self {
-        Self { epoch: AtomicU64::new(u64::MAX), is_lost: AtomicBool::new(false), waker: OnceLock::new() }
+        Self {
+            epoch: AtomicU64::new(u64::MAX),
+            is_lost: AtomicBool::new(false),
+            changes: Mutex::new(()),
+            waker: OnceLock::new(),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use weft_store::waiters::{Figures, Line, Spot};
 use weft_store::{Claim, StreamId};
 
 use crate::args::OwnedArgs;
+use crate::clients::take;
 use crate::held::Held;
 use crate::reply::{ReplySink, Wire};
 use crate::session::ClientInfo;
@@ -202,7 +203,7 @@ impl Waits {
     }
     /// It waits no more, if it still did.
     pub(crate) fn remove(&self, client: u64) {
-        let before = self.part(client).lock().remove(&client);
+        let before = take(&mut self.part(client).lock(), client);
         self.went(before);
     }
     fn went(&self, blocked: Option<Arc<Blocked>>) {

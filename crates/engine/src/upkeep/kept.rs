@@ -4,6 +4,7 @@
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
+use crate::config::settings::SYNCS;
 use crate::durable::{Order, Refuser};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode};
@@ -64,6 +65,57 @@ impl Engine {
         if self.durable.check().is_ok() && self.durable.log.is_on.swap(wanted, Relaxed) != wanted {
             // It is never refused: there is one for each change.
             let _ = self.durable.order(Order::Log(wanted));
+        }
+    }
+
+    /// `appendfsync`: with `always` replies wait from now on, though whoever keeps the log is busy with the disk. When
+    /// they wait no more he says.
+    pub(crate) fn follow_appendfsync(&self, place: u8) {
+        let _changes = self.safe.changes.lock();
+        self.settings.appendfsync.store(place, Relaxed);
+        let unsynced = self.durable.unsynced_epoch.load(Relaxed);
+        if self.waits_for_disk() && unsynced != 0 && !self.special.has(special::HELD) {
+            self.set_safe(unsynced - 1);
+            self.set_held(true);
+        }
+    }
+    /// Whether `appendfsync` is `always`.
+    fn waits_for_disk(&self) -> bool {
+        SYNCS.get(usize::from(self.settings.appendfsync.load(Relaxed))) == Some(&"always")
+    }
+    /// What is told is kept by a log that counts: all before this epoch is on the disk. Says what is safe, if replies
+    /// wait for that, and whether they do from now on, as `appendfsync` says.
+    pub fn set_unsynced(&self, epoch: u64) {
+        let synced = epoch - 1;
+        self.durable.unsynced_epoch.store(epoch, Relaxed);
+        if self.special.has(special::HELD) != self.waits_for_disk() {
+            let _changes = self.safe.changes.lock();
+            match (self.special.has(special::HELD), self.waits_for_disk()) {
+                (false, true) => {
+                    self.set_safe(synced);
+                    self.set_held(true);
+                }
+                (true, false) => self.set_held(false),
+                // It has changed meanwhile.
+                _ => {}
+            }
+        }
+        if self.special.has(special::HELD)
+            && self.keyspace.told_epoch() > self.safe.epoch()
+            && synced > self.safe.epoch()
+        {
+            self.set_safe(synced);
+        }
+    }
+    /// No log keeps what is told any more: replies do not wait, and where it was lost those that waited are errors.
+    pub fn end_synced(&self, is_lost: bool) {
+        let _changes = self.safe.changes.lock();
+        self.durable.unsynced_epoch.store(0, Relaxed);
+        self.durable.unsynced_since_ms.store(0, Relaxed);
+        if is_lost {
+            self.lose_held();
+        } else {
+            self.set_held(false);
         }
     }
 

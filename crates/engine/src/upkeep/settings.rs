@@ -49,6 +49,9 @@ impl Follow for Engine {
     fn follow_appendonly(&self, wanted: bool) {
         Self::follow_appendonly(self, wanted);
     }
+    fn follow_appendfsync(&self, place: u8) {
+        Self::follow_appendfsync(self, place);
+    }
     fn look_at_snapshots(&self) {
         Self::look_at_snapshots(self);
     }

@@ -71,15 +71,11 @@ impl Keeper {
             Err(error) => self.begin_failed(&error),
         }
     }
-    /// Who has asked for a log, or for it to be synced otherwise, is answered when what is told is kept so; for none,
-    /// when there is none. Where replies are to wait, those that did not are on the disk first.
+    /// Who has asked for a log is answered when what is told is kept; for none, when there is none.
     pub(super) fn answer_when_settled(&mut self, waiting: Waiting) {
         let has_failed = self.engine.durable.log.has_failed.load(Relaxed);
         match &self.following {
-            Some(following) if !following.is_pending() => match following.settle() {
-                Some(epoch) => self.settling.push((waiting, epoch)),
-                None => self.engine.answer(&waiting, |sink| sink.ok()),
-            },
+            Some(following) if !following.is_pending() => self.engine.answer(&waiting, |sink| sink.ok()),
             None if !has_failed && !self.begins_behind => self.engine.answer(&waiting, |sink| sink.ok()),
             _ => self.begun.push(waiting),
         }
@@ -127,14 +123,11 @@ impl Keeper {
     pub(super) fn end_log(&mut self) {
         self.retry_at = None;
         // Until it has ended replies wait for it, and nothing holds them behind it.
-        if let Some(following) = self.following.take()
-            && let Err(error) = following.close()
-        {
+        let ended = self.following.take().map_or(Ok(()), Following::close);
+        if let Err(error) = &ended {
             warning!("The log could not be ended: {error}");
-            self.engine.lose_held();
-        } else {
-            self.engine.set_held(false);
         }
+        self.engine.end_synced(ended.is_err());
         self.engine.hold_writes_back(false);
         self.engine.refuse_writes(Refuser::Log, None);
         self.is_ahead = false;

@@ -134,6 +134,7 @@ impl Following {
     /// Writes what has become true, and syncs if that is due, or somebody waits for it. Says whether there was
     /// anything.
     pub(super) fn follow(&mut self, is_pressed: bool, now: Instant) -> io::Result<bool> {
+        self.log.make_way(self.engine.keyspace.backlog_bytes() as u64)?;
         let (log, cut, base) = (&mut self.log, &mut self.cut, self.base_epoch);
         let mut outcome = Ok(());
         let polled = self.merger.poll(|group| {
@@ -179,14 +180,6 @@ impl Following {
             _ => Syncs::No,
         }
     }
-    /// Replies wait from now on, or not any more, as `appendfsync` says. Gives the epoch of what may have been answered
-    /// before, where they wait.
-    pub(super) fn settle(&self) -> Option<u64> {
-        let holds = self.mode() == Syncs::Always && !self.log.is_pending();
-        self.tell_safe(holds);
-        holds.then(|| self.engine.keyspace.present_epoch())
-    }
-
     /// Syncs if that is due, and says what is safe, or that replies wait for it from now on.
     pub(super) fn sync(&mut self, is_pressed: bool, now: Instant) -> io::Result<()> {
         let mode = self.mode();
@@ -213,27 +206,10 @@ impl Following {
         if self.unsynced_since.is_none() || mode == Syncs::No {
             durable.unsynced_since_ms.store(0, Relaxed);
         }
-        durable.unsynced_epoch.store(self.unsynced_epoch(), Relaxed);
-        self.tell_safe(mode == Syncs::Always && !self.log.is_pending());
+        if !self.log.is_pending() {
+            self.engine.set_unsynced(self.unsynced_epoch());
+        }
         Ok(())
-    }
-
-    /// Says what is safe, if replies wait for that.
-    fn tell_safe(&self, holds: bool) {
-        let engine = self.engine;
-        let held = engine.special.has(special::HELD);
-        if !holds {
-            if held {
-                engine.set_held(false);
-            }
-            return;
-        }
-        if !held || engine.keyspace.told_epoch() > engine.safe.epoch() && self.synced > engine.safe.epoch() {
-            engine.set_safe(self.synced);
-        }
-        if !held {
-            engine.set_held(true);
-        }
     }
 
     /// Says in the log that all of it is on the disk, if that is so and nothing has come for a while.

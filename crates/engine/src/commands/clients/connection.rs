@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorCode};
 use crate::handler::{Entry, Scope};
 use crate::reply::{Protocol, ReplySink};
 use crate::respb;
-use crate::session::{Session, Then};
+use crate::session::{ReplyMode, Session, Then};
 
 pub(crate) const LIST: &[Entry] = &[
     ("PING", Scope::None, ping),
@@ -192,6 +192,8 @@ fn hello(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     }
     if switches {
         session.then = Then::SwitchToRespb;
+        // Over RESPB each request is answered, and so is this one.
+        session.reply_mode = ReplyMode::On;
     }
     let limits = respb::Limits::of(&context.engine.settings);
     let zone = context.engine.config.text("availability-zone");

@@ -20,6 +20,7 @@ use crate::glob;
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
 use crate::session::Session;
+use crate::special;
 
 pub(crate) const LIST: &[Entry] = &[
     ("CONFIG GET", Scope::None, get),
@@ -77,13 +78,12 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
             Some(why) => format!("CONFIG SET failed (possibly related to argument '{name}') - {why}"),
         })
     })?;
-    // While it loads no write is answered, and what begins then is as it is set now.
-    let can_sync = engine.loading().is_none();
-    let is_about_log = pairs.iter().any(|(name, value)| {
-        name.eq_ignore_ascii_case(b"appendonly")
-            || can_sync && name.eq_ignore_ascii_case(b"appendfsync") && value.eq_ignore_ascii_case(b"always")
-    });
-    if is_about_log && context.may_block() && engine.durable.check().is_ok() {
+    let sets = |directive: &[u8]| pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(directive));
+    if sets(b"appendfsync") && engine.special.has(special::HELD) {
+        // What was answered before replies waited is on the disk when this is answered, also in a transaction.
+        context.local.effects.recorder.waits_for_all(&engine.keyspace);
+    }
+    if sets(b"appendonly") && context.may_block() && engine.durable.check().is_ok() {
         // What is answered from then on is kept, or is not.
         return context.await_order(args, (0, Empty::Null), Order::Settled);
     }

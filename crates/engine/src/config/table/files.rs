@@ -91,7 +91,7 @@ pub(super) const LIST: &[Directive] = &[
     Directive::new("appenddirname", Kind::Text("appenddirname"), "appendonlydir").at_start().server(),
     word("appendfsync", &["everysec", "always", "no"], "everysec").acts(|e, v| {
         let place = SYNCS.iter().position(|name| name.as_bytes() == &v.text[..]);
-        e.settings.appendfsync.store(place.unwrap_or(1) as u8, Relaxed);
+        e.then.follow_appendfsync(place.unwrap_or(1) as u8);
     }),
     switch("strict-reads", "yes").acts(|e, v| e.settings.strict_reads.store(*v.text == *b"yes", Relaxed)),
     switch("no-appendfsync-on-rewrite", "no"),

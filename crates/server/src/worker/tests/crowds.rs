@@ -25,22 +25,22 @@ fn tick_at(alone: &mut Alone, now_ms: u64) {
 
 /// A connection whose channels from 1 on wait, each for a key of its own or all for one.
 fn waiting(alone: &mut Alone, are_apart: bool) -> UnixStream {
-    waiting_by(alone, |channel| {
+    waiting_by(alone, WAITS, |channel| {
         let key = if are_apart { format!("k{channel}") } else { "k".to_owned() };
         argv(channel, &[b"BLPOP", key.as_bytes(), b"600"])
     })
 }
 
-/// A connection whose channels from 1 on wait by these requests.
-fn waiting_by(alone: &mut Alone, wait: impl Fn(u16) -> Vec<u8>) -> UnixStream {
+/// A connection of which so many channels from 1 on wait by these requests.
+fn waiting_by(alone: &mut Alone, count: u16, wait: impl Fn(u16) -> Vec<u8>) -> UnixStream {
     let mut client = alone.connect();
-    let all: Vec<u16> = (1..=WAITS).collect();
+    let all: Vec<u16> = (1..=count).collect();
     for some in all.chunks(500) {
         let bytes: Vec<u8> = some.iter().flat_map(|&channel| wait(channel)).collect();
         client.write_all(&bytes).expect("it fits into the socket");
         (0..4).for_each(|_| alone.tick());
     }
-    while alone.engine.waits.len() < usize::from(WAITS) {
+    while alone.engine.waits.len() < usize::from(count) {
         alone.tick();
     }
     client
@@ -77,25 +77,63 @@ const SERVED_PER_TICK_MAX: usize = 2 * 128;
 
 #[test]
 fn thousands_who_read_what_one_write_brings_are_served_in_steps() {
-    let mut alone = Alone::new();
-    let read = |channel| argv(channel, &[b"XREAD", b"BLOCK", b"600000", b"STREAMS", b"k", b"$"]);
-    let mut client = waiting_by(&mut alone, read);
-    let (mut writer, mut other) = (alone.connect(), alone.connect());
-    let now_ms = alone.engine.clock.now_ms();
-    writer
-        .write_all(&argv(0, &[b"XADD", b"k", b"7-7", b"field", b"value"]))
-        .expect("it fits into the socket");
-    while alone.engine.waits.len() == usize::from(WAITS) {
+    let by_itself = argv(0, &[b"XADD", b"k", b"7-7", b"field", b"value"]);
+    let script = b"redis.call('XADD', 'k', '7-7', 'field', 'value')";
+    for write in [by_itself, argv(0, &[b"EVAL", script, b"1", b"k"])] {
+        let mut alone = Alone::with_stack();
+        let read = |channel| argv(channel, &[b"XREAD", b"BLOCK", b"600000", b"STREAMS", b"k", b"$"]);
+        let mut client = waiting_by(&mut alone, WAITS, read);
+        let (mut writer, mut other) = (alone.connect(), alone.connect());
+        let now_ms = alone.engine.clock.now_ms();
+        writer.write_all(&write).expect("it fits into the socket");
+        while alone.engine.waits.len() == usize::from(WAITS) {
+            tick_at(&mut alone, now_ms);
+        }
+        other.write_all(b"PING\r\n").expect("it fits into the socket");
         tick_at(&mut alone, now_ms);
+        assert_eq!(received(&mut other), b"+PONG\r\n", "others have their turns");
+        assert!(!alone.engine.waits.is_empty(), "not all are served");
+        let most = most_ended(&mut alone, now_ms);
+        assert!(most <= SERVED_PER_TICK_MAX, "{most} in a tick");
+        all_of(&mut alone, &mut client, (WAITS, "value"));
     }
-    other.write_all(b"PING\r\n").expect("it fits into the socket");
-    tick_at(&mut alone, now_ms);
-    assert_eq!(received(&mut other), b"+PONG\r\n", "others have their turns");
-    assert!(!alone.engine.waits.is_empty(), "not all are served");
-    let most = most_ended(&mut alone, now_ms);
-    assert!(most <= SERVED_PER_TICK_MAX, "{most} in a tick");
-    all_of(&mut alone, &mut client, "value");
 }
+
+/// Those beyond what is served at once get theirs in steps, in their order too.
+#[test]
+fn those_who_take_beyond_thousands_are_served_in_steps() {
+    const COUNT: u16 = 6000;
+    let elements: Vec<String> = (1..=COUNT).map(|channel| format!("element {channel}.")).collect();
+    let push: Vec<&[u8]> =
+        [&b"RPUSH"[..], b"k"].into_iter().chain(elements.iter().map(String::as_bytes)).collect();
+    let script = format!("for i = 1, {COUNT} do redis.call('RPUSH', 'k', 'element ' .. i .. '.') end");
+    for write in [argv(0, &push), argv(0, &[b"EVAL", script.as_bytes(), b"1", b"k"])] {
+        let mut alone = Alone::with_stack();
+        let wait = |channel| argv(channel, &[b"BLPOP", b"k", b"600"]);
+        let mut client = waiting_by(&mut alone, COUNT, wait);
+        let (mut writer, mut other) = (alone.connect(), alone.connect());
+        let now_ms = alone.engine.clock.now_ms();
+        writer.write_all(&write).expect("it fits into the socket");
+        while alone.engine.waits.len() == usize::from(COUNT) {
+            tick_at(&mut alone, now_ms);
+        }
+        let at_once = usize::from(COUNT) - alone.engine.waits.len();
+        assert!((TAKERS_AT_ONCE..=TAKERS_AT_ONCE + 128).contains(&at_once), "{at_once}");
+        other.write_all(b"PING\r\n").expect("it fits into the socket");
+        tick_at(&mut alone, now_ms);
+        assert_eq!(received(&mut other), b"+PONG\r\n", "others have their turns");
+        assert!(!alone.engine.waits.is_empty(), "not all are served: {at_once} were, {}", write.len());
+        let most = most_ended(&mut alone, now_ms);
+        assert!(most <= 128, "{most} in a tick");
+        let got = all_of(&mut alone, &mut client, (COUNT, "element"));
+        let mut from = 0;
+        for element in &elements {
+            from += got[from..].find(element.as_str()).expect("who came first has the first");
+        }
+    }
+}
+/// Those who take whom one tick serves at once.
+const TAKERS_AT_ONCE: usize = 4096;
 
 /// Nobody comes between those who take: neither one who takes without waiting, nor one who begins to wait.
 #[test]
@@ -112,7 +150,7 @@ fn thousands_who_take_what_one_write_brings_are_served_with_it_in_their_order() 
         tick_at(&mut alone, now_ms);
     }
     assert!(alone.engine.waits.is_empty(), "all are served");
-    let got = all_of(&mut alone, &mut client, "element");
+    let got = all_of(&mut alone, &mut client, (WAITS, "element"));
     let mut from = 0;
     for element in &elements {
         from += got[from..].find(element.as_str()).expect("who came first has the first");
@@ -120,12 +158,12 @@ fn thousands_who_take_what_one_write_brings_are_served_with_it_in_their_order() 
 }
 
 /// What has come when each of those who wait has his reply, which has this word in it.
-fn all_of(alone: &mut Alone, client: &mut UnixStream, word: &str) -> String {
+fn all_of(alone: &mut Alone, client: &mut UnixStream, (count, word): (u16, &str)) -> String {
     let (mut got, now_ms) = (Vec::new(), alone.engine.clock.now_ms());
     for _ in 0..TICKS_MAX {
         got.extend(received(client));
         let text = String::from_utf8_lossy(&got);
-        if text.matches(word).count() == usize::from(WAITS) {
+        if text.matches(word).count() == usize::from(count) {
             return text.into_owned();
         }
         tick_at(alone, now_ms);

@@ -150,6 +150,52 @@ fn what_others_bring_waits_too() {
     }
 }
 
+/// CONFIG SET appendfsync always, in a transaction too: when it is answered replies wait, and what was answered before
+/// is safe.
+#[test]
+fn always_is_answered_behind_what_was_answered_before() {
+    let plain = ("CONFIG SET appendfsync always\r\n", "", "+OK\r\n");
+    let exec = ("MULTI\r\nCONFIG SET appendfsync always\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n", "*1\r\n+OK\r\n");
+    for ((asked, early, late), strict) in [(plain, true), (exec, true), (plain, false), (exec, false)] {
+        let mut alone = Alone::with_stack();
+        alone.engine.settings.strict_reads.store(strict, Relaxed);
+        let mut worker = alone.engine.keyspace.worker().expect("there is a place");
+        let mut merger = worker.merger(wants::VALUES).expect("there is no other");
+        alone.engine.set_unsynced(1);
+        let (mut writer, mut client) = (alone.connect(), alone.connect());
+        writer.write_all(b"SET k v\r\n").expect("it fits into the socket");
+        let mut answered = Vec::new();
+        while answered.is_empty() {
+            alone.tick();
+            answered = come(&mut writer);
+        }
+        client.write_all(asked.as_bytes()).expect("it fits into the socket");
+        let mut come_early = Vec::new();
+        while come_early.len() < early.len() || alone.worker.io.get(1).expect("it is there").unsent() == 0 {
+            alone.tick();
+            come_early.append(&mut come(&mut client));
+        }
+        assert_eq!(String::from_utf8_lossy(&come_early), early, "strict: {strict}");
+        writer.write_all(b"SET k w\r\n").expect("it fits into the socket");
+        while alone.worker.io.get(0).expect("it is there").unsent() == 0 {
+            alone.tick();
+            assert!(come(&mut writer).is_empty(), "strict: {strict}");
+        }
+        alone.engine.set_unsynced(merger.poll(|_| ()).expect("it follows").complete + 1);
+        alone.tick();
+        assert_eq!(String::from_utf8_lossy(&come(&mut client)), late, "strict: {strict}");
+        assert_eq!(come(&mut writer), b"+OK\r\n");
+        // Where there is no log nothing waits.
+        alone.engine.end_synced(false);
+        client.write_all(asked.as_bytes()).expect("it fits into the socket");
+        let mut all = Vec::new();
+        while all.len() < early.len() + late.len() {
+            alone.tick();
+            all.append(&mut come(&mut client));
+        }
+    }
+}
+
 #[test]
 fn a_channel_waits_and_others_go_on() {
     let mut alone = Alone::new();
