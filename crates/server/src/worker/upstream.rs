@@ -4,6 +4,9 @@
 //! What clients want to have run goes there once a tick, behind the batches; where a client waits no more, what it has
 //! sent meanwhile goes with the next.
 
+use std::sync::atomic::Ordering::Relaxed;
+
+use rustix::time::{ClockId, clock_gettime};
 use weft_engine::Postponed;
 use weft_engine::blocking::End;
 use weft_engine::error::Error;
@@ -18,7 +21,22 @@ use crate::connection::Peer;
 use crate::io::Aftermath;
 use crate::poll::BorrowedFd;
 
+/// Milliseconds of a clock that nobody sets: what a gateway waits for is late, or is tried again, whatever time it is.
+fn steady_ms() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
+}
+
 impl Worker<'_> {
+    /// Whether what is behind has something to do although nothing has come.
+    pub(super) fn is_upstream_due(&self) -> bool {
+        self.upstream.as_ref().is_some_and(|upstream| upstream.is_due(steady_ms()))
+    }
+    /// How long the worker may sleep for all that is behind.
+    pub(super) fn upstream_timeout_ms(&self) -> u64 {
+        self.upstream.as_ref().map_or(u64::MAX, |upstream| upstream.timeout_ms(steady_ms()))
+    }
+
     /// From now on another server has the keys.
     pub(crate) fn set_upstream(&mut self, upstream: Behind) {
         self.upstream = Some(Box::new(upstream));
@@ -26,7 +44,7 @@ impl Worker<'_> {
 
     /// Takes what other threads have done for this worker's connections to it.
     pub(super) fn begin_upstream(&mut self) {
-        let now_ms = self.now_ms;
+        let now_ms = steady_ms();
         self.with_upstream(|upstream, worker| upstream.begin_tick(now_ms, worker));
     }
 
