@@ -505,9 +505,7 @@ impl<'e> Worker<'e> {
             && connection.waits_for_room
             && unsent <= unsent_max(connection) / 2
         {
-            connection.waits_for_room = false;
-            // What was decoded before it came to wait is first.
-            self.resume(index, 0);
+            self.has_room(index);
         }
         if owed > 0 && self.exceeds_output(index) {
             self.owes_too_much(index);
