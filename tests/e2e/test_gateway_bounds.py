@@ -12,11 +12,13 @@ import unittest
 from behind import PATIENT, REDIS, Redis, Relay, gateway
 from certificates import Authority
 from nodes import wait_for
-from server import PROGRAM, REPLY_SECONDS, Closed, Server, free_port, request
+from server import PROGRAM, REPLY_SECONDS, Closed, Respb, Server, argv, free_port, request
 
 # Replies of which so many take memory that is seen.
 LARGE = 256 << 10
 MANY = 1_000
+# Of replies that are larger, more than sockets hold.
+FEW = 40
 SHORT_MS = 1_500
 
 
@@ -24,6 +26,12 @@ def kept(wire):
     """Bytes of requests that are not answered."""
     lines = dict(line.partition(":")[::2] for line in wire.call("INFO", "gateway").splitlines())
     return int(lines["gateway_kept_bytes"])
+
+
+def requests(wire):
+    """How many the server behind was sent."""
+    lines = dict(line.partition(":")[::2] for line in wire.call("INFO", "gateway").splitlines())
+    return int(lines["gateway_requests_total"])
 
 
 class Bounds(unittest.TestCase):
@@ -81,6 +89,35 @@ class Bounds(unittest.TestCase):
             self.assertEqual(other.call("EXISTS", "k"), 1)
         with gateway(free_port(), *PATIENT) as server, server.connect() as wire:
             self.assertEqual(wire.call("CONFIG", "GET", "client-output-buffer-limit")[1].split()[:4], ["normal", str(1 << 30), "0", "0"])
+
+    def test_channels_of_who_does_not_read_have_nothing_more_run(self):
+        """All of a connection's together; what is under way has the bound of `respb-connection-output-bytes`."""
+        with Server() as backend, gateway(backend.port, *PATIENT, threads=1) as server, server.connect() as other, backend.connect() as direct:
+            self.assertEqual(other.call("SET", "k", "x" * 4 * LARGE), "+OK")
+
+            def asked():
+                stats = dict(line.partition(":")[::2] for line in direct.call("INFO", "commandstats").splitlines())
+                return int(stats.get("cmdstat_get", "calls=0,").partition("calls=")[2].partition(",")[0])
+
+            with Respb(server.port) as respb:
+                respb.send(b"".join(argv(1, "GET", "k") for _ in range(FEW)))
+                wait_for(lambda: asked() == FEW and "gateway_in_flight:0" in other.call("INFO", "gateway"))
+                respb.send(b"".join(argv(channel, "GET", "k") for channel in range(2, FEW + 2)))
+                for _ in range(FEW):
+                    self.assertEqual((other.call("EXISTS", "k"), asked()), (1, FEW))
+                # All of it comes when it is read.
+                channels = [channel for channel, value in (respb.frame() for _ in range(2 * FEW)) if value == "x" * 4 * LARGE]
+                self.assertEqual(sorted(channels), [1] * FEW + list(range(2, FEW + 2)))
+        limit = ("--respb-connection-output-bytes", "16mb")
+        with Server() as backend, gateway(backend.port, *PATIENT, *limit, threads=1) as server, server.connect() as other:
+            self.assertEqual(other.call("SET", "k", "x" * 4 * LARGE), "+OK")
+            with Respb(server.port) as respb:
+                other.call("GET", "k")
+                before = server.resident_bytes()
+                respb.send(b"".join(argv(channel, "GET", "k") for channel in range(1, MANY // 2)))
+                wait_for(lambda: requests(other) >= MANY // 2 and "gateway_in_flight:0" in other.call("INFO", "gateway"))
+                self.assertLess(server.resident_bytes() - before, MANY * LARGE // 2)
+                self.assertEqual(other.call("EXISTS", "k"), 1)
 
     @unittest.skipUnless(REDIS, "redis-server is not installed: apt-get install redis-server")
     def test_more_than_may_wait_is_refused(self):

@@ -4,13 +4,16 @@ own: what holds when all is well (`test_gateway`), slots and failovers (`test_ga
 
 import http.client
 import os
+import shutil
 import signal
 import socket
 import struct
+import subprocess
 import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 from behind import PATIENT, REDIS, Redis, Relay, gateway
 from nodes import wait_for
@@ -441,6 +444,86 @@ def alarms(port):
                 kind, ticks = (int(number, 16) for number in timer.split(":"))
                 found.append((kind, ticks / os.sysconf("SC_CLK_TCK")))
     return found
+
+
+@unittest.skipUnless(shutil.which("cc"), "there is no compiler for a clock that the test sets")
+class Clocks(Behind):
+    """The clock of the machine is set; that is about no limit of time."""
+
+    # The time of day, so many seconds from what it is.
+    SOURCE = """
+        #define _GNU_SOURCE
+        #include <fcntl.h>
+        #include <stdlib.h>
+        #include <sys/mman.h>
+        #include <sys/syscall.h>
+        #include <time.h>
+        #include <unistd.h>
+        int clock_gettime(clockid_t clock, struct timespec *time) {
+            static const long *offset;
+            int result = syscall(SYS_clock_gettime, clock, time);
+            if (!offset) offset = mmap(0, 8, PROT_READ, MAP_SHARED, open(getenv("CLOCK_OFFSET"), O_RDONLY), 0);
+            if (clock == CLOCK_REALTIME) time->tv_sec += *offset;
+            return result;
+        }
+    """
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        source, library, self.offset = (os.path.join(folder.name, name) for name in ("clock.c", "clock.so", "offset"))
+        with open(source, "w", encoding="ascii") as file:
+            file.write(self.SOURCE)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+        with open(self.offset, "wb") as file:
+            file.write(struct.pack("=q", 0))
+        self.environment = unittest.mock.patch.dict(os.environ, {"LD_PRELOAD": library, "CLOCK_OFFSET": self.offset})
+        self.backend = Server()
+        self.addCleanup(self.backend.stop)
+
+    def gateway(self, *flags):
+        with self.environment:
+            server = gateway(self.backend.port, *flags, threads=1)
+        self.addCleanup(server.stop)
+        return server
+
+    def jump(self, seconds):
+        with open(self.offset, "r+b") as file:
+            file.write(struct.pack("=q", seconds))
+
+    def time(self, wire):
+        return float(dict(line.partition(":")[::2] for line in wire.call("INFO", "server").splitlines())["server_time_usec"]) / 1e6
+
+    def test_it_is_set_back(self):
+        server = self.gateway("--upstream-timeout", str(SHORT_MS))
+        with server.connect() as wire:
+            wait_for(lambda: wire.call("SET", "k", "v") == "+OK")
+            before = self.time(wire)
+            self.jump(-3_600)
+            wait_for(lambda: self.time(wire) < before - 1_800)
+            os.kill(self.backend.process.pid, signal.SIGSTOP)
+            try:
+                self.assertIn("upstream-timeout", wire.call("INCR", "n"))
+                self.jump(-7_200)
+            finally:
+                os.kill(self.backend.process.pid, signal.SIGCONT)
+            wait_for(lambda: wire.call("GET", "k") == "v")
+
+    def test_it_is_set_forth(self):
+        server = self.gateway(*PATIENT)
+        with server.connect() as wire, server.connect() as other:
+            self.assertEqual(wire.call("SET", "n", "1"), "+OK")
+            os.kill(self.backend.process.pid, signal.SIGSTOP)
+            try:
+                wire.send(request("INCR", "n"))
+                wait_for(lambda: "gateway_in_flight:1" in other.call("INFO", "gateway"))
+                before = self.time(other)
+                self.jump(36_000)
+                wait_for(lambda: self.time(other) > before + 18_000)
+                self.assertIn("gateway_in_flight:1", other.call("INFO", "gateway"))
+            finally:
+                os.kill(self.backend.process.pid, signal.SIGCONT)
+            self.assertEqual(wire.reply(), 2)
 
 
 class Kills(Behind):

@@ -82,6 +82,12 @@ impl Leases {
         let late: Vec<u64> = self.waiting.iter().filter(is_late).map(|waiting| waiting.to.client()).collect();
         late.into_iter().filter_map(|client| self.waiting.remove(client)).collect()
     }
+    /// A client has the connection of this place no more; it may have another one by now.
+    pub(crate) fn disown(&mut self, client: u64, at: u32) {
+        if self.owners.get(&client) == Some(&at) {
+            self.owners.remove(&client);
+        }
+    }
     /// Takes a client out of those who wait.
     pub(crate) fn leave(&mut self, client: u64) -> Option<Waiting> {
         self.waiting.remove(client)

@@ -94,7 +94,7 @@ impl Upstream {
     pub(crate) fn free(&mut self, at: u32, front: &mut impl Front) {
         let Some(link) = self.link(at) else { return };
         if let Some(owner) = link.owner.take() {
-            self.leases.owners.remove(&owner.client);
+            self.leases.disown(owner.client, at);
             self.settle(at, front);
         }
     }

@@ -472,7 +472,7 @@ impl Upstream {
             self.leases.turning -= usize::from(link.turns);
             self.leases.free.retain(|free| *free != at);
             if let Some(owner) = link.owner {
-                self.leases.owners.remove(&owner.client);
+                self.leases.disown(owner.client, at);
             }
         } else if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.link == Some(at)) {
             lane.link = None;

@@ -492,7 +492,7 @@ impl Connection {
                     !self.waits_for_room && self.peer.only().is_some_and(Client::may_go_on)
                 }
                 // What a channel must not run yet waits in its own queue, unless a pause has filled those.
-                Peer::Respb(channels) => !channels.is_held_back(),
+                Peer::Respb(channels) => !self.waits_for_room && !channels.is_held_back(),
             }
     }
 }

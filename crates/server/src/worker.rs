@@ -222,7 +222,7 @@ impl<'e> Worker<'e> {
             || self.stop_ms.is_some()
             || self.io.timers.next_ms().is_some_and(|at_ms| at_ms <= now_ms)
             || self.sweep.is_due(now_ms)
-            || self.upstream.as_ref().is_some_and(|upstream| upstream.is_due(now_ms))
+            || self.is_upstream_due()
     }
     /// Whether the last tick has left something to the next one.
     fn has_more_to_do(&self) -> bool {
@@ -296,8 +296,7 @@ impl<'e> Worker<'e> {
         // The tick may have taken long: the time at its start would let the next timer come late by as much.
         let left_ms = |at_ms: u64| at_ms.saturating_sub(self.engine.clock.now_ms());
         let next = self.io.timers.next_ms().map_or(u64::MAX, left_ms);
-        let upstream = self.upstream.as_ref();
-        let next = next.min(upstream.map_or(u64::MAX, |upstream| upstream.timeout_ms(self.now_ms)));
+        let next = next.min(self.upstream_timeout_ms());
         if self.stop_ms.is_some() { next.min(20) } else { next.min(SWEEP_MS) }
     }
 
@@ -508,9 +507,7 @@ impl<'e> Worker<'e> {
             && connection.waits_for_room
             && unsent <= unsent_max(connection) / 2
         {
-            connection.waits_for_room = false;
-            // What was decoded before it came to wait is first.
-            self.resume(index, 0);
+            self.has_room(index);
         }
         if owed > 0 && self.exceeds_output(index) {
             self.owes_too_much(index);

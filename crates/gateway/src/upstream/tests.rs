@@ -210,3 +210,50 @@ fn what_there_is_no_room_for_is_answered_in_its_order() {
         }
     }
 }
+
+/// Whose EXEC is late may watch keys again before it is answered: the answer is about the connection that it had.
+#[test]
+fn a_late_exec_leaves_the_next_lease_alone() {
+    let (go, waits) = std::sync::mpsc::channel::<()>();
+    let waits = std::sync::Mutex::new(Some(waits));
+    let peer = Peer::start(move |asked| match asked {
+        "EXEC" => {
+            // The first one stands still until it is told to go on.
+            let first = waits.lock().expect("nobody has panicked").take();
+            first.into_iter().for_each(|first| _ = first.recv());
+            Some("*1\r\n:1\r\n".into())
+        }
+        "INCR n" => Some("+QUEUED\r\n".into()),
+        asked => ok(asked),
+    });
+    let mut bench = Bench::new(peer.options(&[
+        ("upstream-timeout", "3600000"),
+        ("command-timeout", "1000"),
+        ("leases", "2"),
+    ]));
+    let exec = |bench: &mut Bench| {
+        let mut forwards = Forwards::default();
+        for words in [&["MULTI"][..], &["INCR", "n"], &["EXEC"]] {
+            let words = weft_protocol::request::Texts(words);
+            weft_protocol::resp::encode::request(None, &words, &mut forwards.bytes);
+        }
+        let (to, end) = (crate::testing::client(1), forwards.bytes.len());
+        forwards.list.push(Forward { end, leased: true, ..Forward::of(to, Kind::Exec(1)) });
+        bench.upstream.submit(&mut forwards, &mut bench.told);
+    };
+    bench.ask(1, Kind::Watch, 0, &["WATCH", "k"]);
+    bench.until("an answer", |bench| bench.told.0.len() == 1);
+    exec(&mut bench);
+    peer.wait_for("INCR n", 1);
+    bench.now_ms += 2_000;
+    bench.until("a late answer", |bench| bench.told.0.len() == 2);
+    assert!(bench.told.0[1].contains("command-timeout"), "{:?}", bench.told);
+    bench.ask(1, Kind::Watch, 0, &["WATCH", "k"]);
+    bench.until("an answer", |bench| bench.told.0.len() == 3);
+    go.send(()).expect("it waits");
+    bench.until("the first one is free", |bench| bench.upstream.leases.free.len() == 1);
+    exec(&mut bench);
+    bench.until("an answer", |bench| bench.told.0.len() == 4);
+    assert_eq!(bench.told.0[3], "*1\r\n:1");
+    bench.until("both are free", |bench| bench.upstream.leases.free.len() == 2);
+}

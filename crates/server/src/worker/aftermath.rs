@@ -194,7 +194,14 @@ impl Worker<'_> {
             Peer::Resp(_) | Peer::Http(_) => true,
             Peer::Respb(channels) => channels.end_hold(),
         };
-        if !was_held || !connection.may_go_on() {
+        if was_held {
+            self.read_again(index);
+        }
+    }
+
+    /// A connection is read from again, if what it has sent may be decoded.
+    pub(super) fn read_again(&mut self, index: u32) {
+        if self.io.get(index).is_none_or(|connection| !connection.may_go_on()) {
             return;
         }
         self.renew(index);

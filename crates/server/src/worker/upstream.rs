@@ -4,6 +4,9 @@
 //! What clients want to have run goes there once a tick, behind the batches; where a client waits no more, what it has
 //! sent meanwhile goes with the next.
 
+use std::sync::atomic::Ordering::Relaxed;
+
+use rustix::time::{ClockId, clock_gettime};
 use weft_engine::Postponed;
 use weft_engine::blocking::End;
 use weft_engine::error::Error;
@@ -18,7 +21,22 @@ use crate::connection::Peer;
 use crate::io::Aftermath;
 use crate::poll::BorrowedFd;
 
+/// Milliseconds of a clock that nobody sets: what a gateway waits for is late, or is tried again, whatever time it is.
+fn steady_ms() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
+}
+
 impl Worker<'_> {
+    /// Whether what is behind has something to do although nothing has come.
+    pub(super) fn is_upstream_due(&self) -> bool {
+        self.upstream.as_ref().is_some_and(|upstream| upstream.is_due(steady_ms()))
+    }
+    /// How long the worker may sleep for all that is behind.
+    pub(super) fn upstream_timeout_ms(&self) -> u64 {
+        self.upstream.as_ref().map_or(u64::MAX, |upstream| upstream.timeout_ms(steady_ms()))
+    }
+
     /// From now on another server has the keys.
     pub(crate) fn set_upstream(&mut self, upstream: Behind) {
         self.upstream = Some(Box::new(upstream));
@@ -26,7 +44,7 @@ impl Worker<'_> {
 
     /// Takes what other threads have done for this worker's connections to it.
     pub(super) fn begin_upstream(&mut self) {
-        let now_ms = self.now_ms;
+        let now_ms = steady_ms();
         self.with_upstream(|upstream, worker| upstream.begin_tick(now_ms, worker));
     }
 
@@ -65,11 +83,51 @@ impl Worker<'_> {
     /// Whoever does not read what it is answered has nothing more run: it is owed what is under way.
     fn lets_wait_for_room(&mut self, index: u32) {
         let Some(connection) = self.io.get(index) else { return };
-        if matches!(connection.peer, Peer::Resp(_)) && connection.unsent() > unsent_max(connection) {
+        let lags = match &connection.peer {
+            Peer::Resp(_) => connection.unsent() > unsent_max(connection),
+            // What waits for credit does not: the WINDOW that brings it has to be read.
+            Peer::Respb(channels) => channels.has_turns() && connection.owed_bytes() > unsent_max(connection),
+            Peer::Http(_) => false,
+        };
+        if lags {
             connection.waits_for_room = true;
             // Its end is not seen either, which would be that of what it has asked for.
             self.set_reading(index, false);
         }
+    }
+
+    /// Who has waited for room goes on, unless more of it is to be sent first.
+    pub(super) fn has_room(&mut self, index: u32) {
+        let Some(connection) = self.io.get(index) else { return };
+        let held: Vec<u16> = match &connection.peer {
+            Peer::Respb(channels) if channels.has_turns() => return,
+            Peer::Respb(channels) => channels.held().collect(),
+            _ => Vec::new(),
+        };
+        let is_respb = matches!(connection.peer, Peer::Respb(_));
+        connection.waits_for_room = false;
+        for channel in held {
+            self.io.aftermath.push_back(Aftermath::Resume(index, channel));
+        }
+        if is_respb {
+            return self.read_again(index);
+        }
+        // What was decoded before it came to wait is first.
+        self.resume(index, 0);
+    }
+
+    /// Whether what comes for a channel is passed over, since the connection owes all that it may: then it is ended.
+    fn is_dropped(&mut self, index: u32, channel: u16) -> bool {
+        let max = self.engine.settings.respb_connection_output_bytes_max.load(Relaxed);
+        let Some(connection) = self.io.get(index) else { return true };
+        let Peer::Respb(channels) = &connection.peer else { return false };
+        if connection.owed_bytes() <= max {
+            return false;
+        }
+        if channels.is_open(channel) {
+            self.close_channel(index, channel, &close::CONNECTION_OUTPUT);
+        }
+        true
     }
 
     /// What a client has asked to be told of comes: its request runs here.
@@ -94,6 +152,14 @@ impl Front for Worker<'_> {
         }
         let (index, channel) = (to.address.connection, to.address.channel);
         self.io.touch(index);
+        if self.is_dropped(index, channel) {
+            let is_last = self.io.client(index, channel).is_none_or(|(session, _)| session.has_heard());
+            if is_last {
+                self.paid(index, channel);
+                self.waits_no_more(index, channel);
+            }
+            return;
+        }
         self.lend(index, channel);
         if let Answer::Confirmed(request) = answer {
             self.confirmed(to, &request);
