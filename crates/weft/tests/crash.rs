@@ -173,6 +173,34 @@ fn what_was_acknowledged_outlives_kills() {
     assert!(last.iter().sum::<u64>() > rounds, "something was written");
 }
 
+/// SHUTDOWN NOSAVE ends a script in the middle of what it writes: neither that is kept, nor what triggers would do
+/// about it.
+#[test]
+fn what_a_script_has_written_half_sets_nothing_going() {
+    let folder = Folder::new();
+    let options = ["--threads", "1", "--appendonly", "yes", "--appendfsync", "always"];
+    let scripts = ["--busy-reply-threshold", "50", "--script-kill-undo", "no"];
+    let options = [&options[..], &scripts].concat();
+    let server = Server::start(&folder, &options);
+    server.ask(&["PROGRAM", "SET", "count", r#"{"steps":[["INCR","done"]]}"#]);
+    server.ask(&["TRIGGER", "SET", "t", r#"{"key":"k*","after":"count"}"#]);
+    server.ask(&["SET", "k", "v"]);
+    while server.ask(&["GET", "done"]) != "1" {
+        thread::yield_now();
+    }
+    let mut looping = server.connect(Protocol::Resp2);
+    let script = "redis.call('SET', KEYS[1], 'half') while true do end";
+    let running = thread::spawn(move || looping.exchange(&["EVAL", script, "1", "k1"]).is_err());
+    while !server.ask(&["PING"]).starts_with("BUSY") {
+        thread::yield_now();
+    }
+    server.stop(&["SHUTDOWN", "NOSAVE"]);
+    running.join().unwrap();
+    let server = Server::start(&folder, &options);
+    assert_eq!(server.ask(&["GET", "done"]), "1", "once, for what was kept");
+    assert_eq!(server.ask(&["EXISTS", "k1"]), "0");
+}
+
 /// A snapshot by itself is there as a whole or as the one before, wherever it was killed, and is of one moment.
 #[test]
 fn a_snapshot_that_was_killed_leaves_the_one_before() {

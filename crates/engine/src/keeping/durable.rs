@@ -47,6 +47,8 @@ pub enum Refuser {
     Log,
     /// The last snapshot failed.
     Snapshot,
+    /// The server stops in the middle of what a script has written, and keeps nothing of it.
+    Stop,
 }
 
 /// A client that waits for an order.
@@ -61,7 +63,7 @@ pub type Take = Box<dyn Fn(Order) -> Result<(), Order> + Send + Sync>;
 pub struct Durable {
     take: OnceLock<Take>,
     /// Why writes are refused, by [`Refuser`].
-    pub(crate) refusals: Mutex<[Option<Box<str>>; 2]>,
+    pub(crate) refusals: Mutex<[Option<Box<str>>; 3]>,
     farewell: Mutex<Farewell>,
     /// SHUTDOWN FORCE: the server stops though no snapshot can be made.
     is_forced: AtomicBool,

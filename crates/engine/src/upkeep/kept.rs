@@ -18,6 +18,9 @@ const SNAPSHOT_FAILED: &str = "Valkey is configured to save RDB snapshots, but i
      snapshotting fails (stop-writes-on-bgsave-error option). Please check the Valkey logs for details about the RDB \
      error.";
 
+/// What is answered when the server has ended a script that has written.
+const STOPS: &str = "the server stops in the middle of what a script has written";
+
 /// How long what was told may not be on the disk before writes are held back.
 const UNSYNCED_MS_MAX: u64 = 2000;
 /// How long a write waits until it is looked at again whether it is still to be held back.
@@ -29,6 +32,14 @@ impl Engine {
         let mut refusals = self.durable.refusals.lock();
         refusals[by as usize] = why.map(Box::from);
         self.special.set(special::REFUSING, refusals.iter().any(Option::is_some));
+    }
+    /// The server stops without keeping what a script has written: what would follow from it is not done.
+    pub(crate) fn stop_in_the_middle(&self) {
+        self.refuse_writes(Refuser::Stop, Some(STOPS));
+    }
+    /// Whether half of what a script writes is all that there will be of it.
+    pub(crate) fn stops_in_the_middle(&self) -> bool {
+        self.special.has(special::REFUSING) && self.durable.refusals.lock()[Refuser::Stop as usize].is_some()
     }
     /// `stop-writes-on-bgsave-error`: writes are refused where snapshots are wanted and the last one failed.
     pub fn look_at_snapshots(&self) {

@@ -176,6 +176,10 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             None => {}
         }
         if stops {
+            if self.wrote {
+                // Before anybody else comes to what it has left.
+                engine.stop_in_the_middle();
+            }
             // Nor of the transaction around it, what is behind it there included.
             self.inner.context().local.effects.forget_rest();
         }

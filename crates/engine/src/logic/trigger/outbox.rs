@@ -209,6 +209,10 @@ impl Runner {
         let began = Instant::now();
         {
             let world = worker.world();
+            // What waits was added by what is not kept.
+            if engine.stops_in_the_middle() {
+                return false;
+            }
             self.take_up(engine, loads);
             for name in std::mem::take(&mut self.unreadable) {
                 // Whose it was is not known.
