@@ -119,9 +119,10 @@ fn a_command_of_many_keys_is_refused_soon() {
 #[test]
 fn what_would_fire_too_many_is_refused_before_it_runs() {
     let (mut bench, admin) = bench();
-    store(&mut bench, admin, "PROGRAM", "p", r#"{"steps":[["INCR","n"]]}"#);
-    store(&mut bench, admin, "TRIGGER", "t", r#"{"key":"u:*","inside":"p"}"#);
     bench.text(admin, "CONFIG SET program-time-ms-max 60000");
+    let program = r#"{"limits":{"time-ms":60000},"steps":[["INCR","n"]]}"#;
+    store(&mut bench, admin, "PROGRAM", "p", program);
+    store(&mut bench, admin, "TRIGGER", "t", r#"{"key":"u:*","inside":"p"}"#);
     let names: Vec<String> = (0..1500).map(|at| format!("u:{at}")).collect();
     let line = |command: &str, value: Option<&str>| -> String {
         let words = names.iter().flat_map(|name| std::iter::once(name.as_str()).chain(value));

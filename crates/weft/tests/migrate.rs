@@ -116,7 +116,9 @@ fn a_target_that_is_not_there_or_does_not_answer_is_told() {
     let port = deaf.local_addr().unwrap().port().to_string();
     let reply = ask(&source, &["MIGRATE", "127.0.0.1", &port, "k", "0", "20"]);
     assert_eq!(reply, "IOERR error or timeout reading to target instance");
-    drop(deaf);
+    // Nobody listens there, and nobody else gets the port meanwhile.
+    let taken = TcpStream::connect(deaf.local_addr().unwrap()).unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
     let reply = ask(&source, &["MIGRATE", "127.0.0.1", &port, "k", "0", "1000"]);
     assert_eq!(reply, "IOERR error or timeout connecting to the client");
     assert_eq!(ask(&source, &["GET", "k"]), "v");
