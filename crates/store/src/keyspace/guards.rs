@@ -7,7 +7,7 @@ use crate::epoch::Closed;
 use crate::shard::{Op, ShardGuard};
 use crate::table::array::Array;
 use crate::value::ValueRef;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::cell::OnceCell;
 
 /// Locked shards, each once. `execute_locked(guards, …)` of every command takes one of these, whether it runs alone, in
@@ -22,15 +22,13 @@ enum Locked<'b> {
     /// The common case, without a list.
     One(ShardGuard<'b>),
     /// Ascending by shard.
-    Many(List<'b>),
-    /// Behind the closed gate: locked when first used, in any order, since nobody else locks anything.
-    World(List<'b>),
+    Many(Vec<ShardGuard<'b>>),
+    /// Behind the closed gate: locked when first used, in any order, since nobody else locks anything. A script or a
+    /// program has mostly one.
+    World(SmallVec<[ShardGuard<'b>; 1]>),
     /// In a batch that is alone: the shard that was used last, and those that views look at.
     Alone { proof: &'b Closed<'b, Array>, current: Option<ShardGuard<'b>>, viewed: Viewed<'b> },
 }
-
-/// Guards, of which a script or a program has mostly one.
-type List<'b> = SmallVec<[ShardGuard<'b>; 1]>;
 
 /// Shards that are looked at together: a tree that grows while it is lent. The bits of a shard's number, the lowest
 /// first, say the way to it, so that no shard stands deeper than the numbers have bits: 16.
@@ -88,7 +86,11 @@ impl<'b> Guards<'b> {
                 let mut ids: Vec<u32> = first.into_iter().chain(second).chain(shards).collect();
                 ids.sort_unstable();
                 ids.dedup();
-                Locked::Many(ids.into_iter().map(open).collect::<Option<_>>()?)
+                let mut guards = Vec::with_capacity(ids.len());
+                for id in ids {
+                    guards.push(open(id)?);
+                }
+                Locked::Many(guards)
             }
         };
         Some(Self { keyspace, counters, locked })
@@ -107,7 +109,7 @@ impl<'b> Guards<'b> {
         Self { keyspace, counters, locked }
     }
     pub(super) fn world(keyspace: &'b Keyspace, counters: &'b Counters) -> Self {
-        Self { keyspace, counters, locked: Locked::World(List::new()) }
+        Self { keyspace, counters, locked: Locked::World(SmallVec::new()) }
     }
 
     /// The guard of a key's shard.
@@ -169,9 +171,10 @@ impl<'b> Guards<'b> {
         let Some(guard) = ShardGuard::try_open(keyspace, counters, keyspace.shard_of(key)) else {
             return false;
         };
-        let mut guards = match std::mem::replace(&mut self.locked, Locked::Many(List::new())) {
-            Locked::One(one) => smallvec![one],
-            Locked::Many(guards) | Locked::World(guards) => guards,
+        let mut guards = match std::mem::replace(&mut self.locked, Locked::Many(Vec::new())) {
+            Locked::One(one) => vec![one],
+            Locked::Many(guards) => guards,
+            Locked::World(guards) => guards.into_vec(),
             Locked::Alone { .. } => unreachable!("whoever is alone has every shard"),
         };
         let at = guards.partition_point(|locked| locked.id() < guard.id());
@@ -188,7 +191,10 @@ impl<'b> Guards<'b> {
         let id = self.keyspace.shard_of(key);
         let found = match &self.locked {
             Locked::One(guard) => (guard.id() == id).then_some(guard),
-            Locked::Many(guards) | Locked::World(guards) => {
+            Locked::Many(guards) => {
+                guards.binary_search_by_key(&id, ShardGuard::id).ok().map(|at| &guards[at])
+            }
+            Locked::World(guards) => {
                 guards.binary_search_by_key(&id, ShardGuard::id).ok().map(|at| &guards[at])
             }
             Locked::Alone { current: Some(guard), .. } if guard.id() == id => Some(guard),
@@ -239,7 +245,8 @@ impl<'b> Guards<'b> {
     pub fn settle(&mut self) {
         match &mut self.locked {
             Locked::One(guard) => guard.settle(),
-            Locked::Many(guards) | Locked::World(guards) => guards.iter_mut().for_each(ShardGuard::settle),
+            Locked::Many(guards) => guards.iter_mut().for_each(ShardGuard::settle),
+            Locked::World(guards) => guards.iter_mut().for_each(ShardGuard::settle),
             Locked::Alone { current, .. } => current.iter_mut().for_each(ShardGuard::settle),
         }
     }
