@@ -114,7 +114,7 @@ fn a_target_that_is_not_there_or_does_not_answer_is_told() {
     // It takes connections, and nobody reads them.
     let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = deaf.local_addr().unwrap().port().to_string();
-    let reply = ask(&source, &["MIGRATE", "127.0.0.1", &port, "k", "0", "20"]);
+    let reply = ask(&source, &["MIGRATE", "127.0.0.1", &port, "k", "0", "1000"]);
     assert_eq!(reply, "IOERR error or timeout reading to target instance");
     // Nobody listens there, and nobody else gets the port meanwhile.
     let taken = TcpStream::connect(deaf.local_addr().unwrap()).unwrap();

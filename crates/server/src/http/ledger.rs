@@ -194,6 +194,8 @@ impl Ledger {
             self.over = !about.keeps_alive && !matches!(kind, Kind::Continue);
             self.owed.pop_front();
         }
+        // What was written is no answer, such as an event: nothing begins there, and it may be sent before one does.
+        self.begin = None;
     }
 
     /// Tells of what was read of a stream; says whether that was the last, since it cannot be read.

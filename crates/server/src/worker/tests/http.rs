@@ -658,6 +658,22 @@ fn what_is_held_again_begins_where_it_runs() {
     assert_eq!(statuses, [201]);
 }
 
+/// What comes when nothing is owed leaves no place in the output either.
+#[test]
+fn what_is_no_answer_begins_none() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    one(&mut alone, &mut client, &get("/ping"));
+    let output = |alone: &mut Alone| std::mem::take(&mut alone.worker.io.get(0).expect("it is there").output);
+    alone.worker.io.get(0).expect("it is there").output.bytes.extend_from_slice(&[b'x'; 77]);
+    alone.worker.lend(0, 0);
+    alone.worker.settle(0);
+    assert_eq!(output(&mut alone).len(), 77);
+    ask(&mut alone, &mut client, &get("/v1/db/0/streams/none"));
+    let mut other = alone.connect();
+    assert_eq!(one(&mut alone, &mut other, &get("/ping")).status, 200);
+}
+
 #[test]
 fn lists_are_compressed_also_as_they_come() {
     let mut alone = Alone::new();
