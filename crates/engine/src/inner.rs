@@ -161,7 +161,10 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         if let Hold::Guards(guards) | Hold::World(_, guards) = &mut self.context.hold {
             guards.settle();
         }
-        let may = engine.has_room() || engine.may_run_without_room(spec) || engine.gives_way();
+        let may = engine.has_room()
+            || engine.may_run_without_room(spec)
+            || engine.gives_way()
+            || self.place == LogPlace::Lua && engine.makes_room();
         if may { Ok(()) } else { Err(Refusal::NoRoom) }
     }
 

@@ -172,7 +172,7 @@ impl Batch<'_> {
             }
             let at = keyspace.flushed.at.load(Relaxed);
             let shard = at & (keyspace.shard_count() - 1);
-            let Some(mut guard) = self.lock_shard_in_time(shard) else { return Outcome::Nothing };
+            let Some(mut guard) = self.lock_shard_in_time(shard) else { return Outcome::More };
             if guard.heap().drains() > 0 {
                 // Most shards of a small keyspace have no table.
                 steps += usize::from(!guard.heap().drains_nothing());

@@ -616,8 +616,8 @@ fn half_a_script_is_never_kept() {
         let looping = ["EVAL", "redis.call('SET', KEYS[1], '1') while true do end", "1", "{x}a"];
         let program = r#"{"steps":[["SET","{x}d","1"]]}"#;
         let set = |key| ["SET", key, "1"];
-        for words in
-            [&["MULTI"][..], &set("{x}b"), &looping, &set("{x}c"), &["PROGRAM", "EVAL", program], &["EXEC"]]
+        let behind = [&set("{x}c")[..], &["PROGRAM", "EVAL", program], &["EVAL", "while true do end", "0"]];
+        for words in [&["MULTI"][..], &set("{x}b"), &looping].into_iter().chain(behind).chain([&["EXEC"][..]])
         {
             client.write_all(&resp(words)).unwrap();
         }

@@ -373,8 +373,18 @@ fn fiber<'e>(engine: &'e Engine, outer: &Local) -> Option<Fiber<'e, Input, Outco
                     at = core.run_asked(Tier::Batch(&batch), &mut job, all);
                 }
                 if at < job.count {
-                    // Another worker's script may keep it.
-                    let world = place.world_in_time();
+                    // Another worker's script may keep it. Where it is that of this one that has taken long, and has
+                    // come to more than it had locked, it waits for those who are inside, and others are served.
+                    let was_left = job.done.lock().stops;
+                    let world = loop {
+                        let world = place.world_in_time();
+                        if world.is_some()
+                            || !was_left
+                            || !matches!(door.give(Outcome::Left), Ok(Input::GoOn))
+                        {
+                            break world;
+                        }
+                    };
                     let (tier, end) = match &world {
                         Some(world) if is_alone => (Tier::World(world), job.count),
                         world => (world.as_ref().map_or(Tier::Busy, Tier::World), at + 1),
@@ -402,7 +412,7 @@ impl Drop for Stack<'_> {
         while fiber.resume(Input::End).is_some() {}
         // Another worker that takes this place begins with nothing of it.
         if let Some(place) = self.end {
-            place.clear();
+            place.renew();
         }
     }
 }

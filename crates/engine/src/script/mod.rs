@@ -393,13 +393,16 @@ impl Place {
         let mut running = self.running.lock();
         *running = None;
         self.killed.store(false, Relaxed);
-        self.stopped.store(false, Relaxed);
         self.wrote.store(false, Relaxed);
     }
-    /// It is to end, whatever it has done: the server stops.
+    /// Whoever takes the place begins with nothing of who had it.
+    pub(crate) fn renew(&self) {
+        self.clear();
+        self.stopped.store(false, Relaxed);
+    }
+    /// It is to end, whatever it has done, and all that would run behind it: the server stops.
     pub(crate) fn end(&self) {
         self.stopped.store(true, Relaxed);
-        self.killed.store(true, Relaxed);
     }
     /// It is to end unless it has written: the server stops, and waits for what has.
     pub(crate) fn end_unwritten(&self) {
@@ -413,7 +416,7 @@ impl Place {
         self.stopped.load(Relaxed)
     }
     pub(crate) fn is_killed(&self) -> bool {
-        self.killed.load(Relaxed)
+        self.killed.load(Relaxed) || self.is_stopped()
     }
     /// It is about to write. Not if it has been ended, unless that takes back what it writes.
     pub(crate) fn writes(&self, undo: bool) -> bool {

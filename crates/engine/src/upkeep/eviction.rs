@@ -26,9 +26,12 @@ pub struct Eviction {
     by: Policy,
     /// Bytes that requests may still bring before used memory is looked at again.
     room: isize,
-    /// Memory that was in use behind the last call, or the limit, if that is more.
+    /// Memory that was in use behind the last call, less what that owed still.
     left_bytes: usize,
 }
+
+/// What a call owes at most.
+const OWED_BYTES_MAX: usize = 16 << 20;
 
 /// How far above `maxmemory` those may go that add to keys without the flag `denyoom` (policy `grows`), and programs
 /// and triggers where keys are evicted, as a part of it and in bytes, whichever is more. Consumers that begin and
@@ -87,10 +90,14 @@ impl Engine {
             self.keyspace.used_bytes() as isize <= beyond
         })
     }
-    /// Whether there is no room because evicting takes its time: what is written within a request that made room
-    /// before it began, scripts and programs, may run not far above the limit.
+    /// Whether there is no room because evicting takes its time: a script may begin to write as any other command may.
+    pub(crate) fn makes_room(&self) -> bool {
+        self.evicts() && !self.nothing_goes.load(Relaxed)
+    }
+    /// The same where it is not far above the limit: what programs and triggers write within a request that made room
+    /// before it began.
     pub(crate) fn gives_way(&self) -> bool {
-        self.evicts() && !self.nothing_goes.load(Relaxed) && self.has_room_beyond()
+        self.makes_room() && self.has_room_beyond()
     }
     /// Whether a command may run when used memory is above the limit.
     pub(crate) fn may_run_without_room(&self, spec: &CommandSpec) -> bool {
@@ -162,7 +169,8 @@ impl Eviction {
         }
         let began = Instant::now();
         let used_bytes = engine.keyspace.used_bytes();
-        let owed_bytes = used_bytes.saturating_sub(self.left_bytes.max(limit));
+        // What is owed for a limit that was lowered is not paid by those who come.
+        let owed_bytes = used_bytes.saturating_sub(self.left_bytes.max(limit)).min(OWED_BYTES_MAX);
         let mut evicted = 0;
         let outcome = loop {
             let bounds = (limit, KEYS_MAX);
@@ -179,7 +187,7 @@ impl Eviction {
             }
         };
         engine.nothing_goes.store(outcome == Outcome::Nothing, Relaxed);
-        self.left_bytes = engine.keyspace.used_bytes();
+        self.left_bytes = engine.keyspace.used_bytes().min(used_bytes.saturating_sub(owed_bytes));
         let threshold_ms = settings.latency_threshold_ms.load(Relaxed);
         if threshold_ms != 0 {
             engine.event_took("eviction-cycle", began.elapsed(), threshold_ms, now_ms);

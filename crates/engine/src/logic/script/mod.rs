@@ -149,10 +149,22 @@ fn make_ready(
     let ready = space
         .look(&engine.scripts, &engine.keyspace, &mut loading)
         .and_then(|()| space.make_ready(&engine.scripts, name, &mut loading));
+    let place = engine.scripts.place(local.worker);
+    let stops = ready.is_err() && place.is_stopped();
     if is_shown {
-        engine.scripts.place(local.worker).clear();
+        place.clear();
+    }
+    if stops {
+        stop(context);
     }
     ready.map_err(|Killed| Error::err("Script killed by user with FUNCTION KILL."))
+}
+
+/// What runs was ended since the server stops: nothing of it is kept, nor of the transaction around it, what is behind
+/// it there included; and nobody comes to what it has left.
+fn stop(context: &mut Context<'_, '_>) {
+    context.engine.stop_in_the_middle();
+    context.local.effects.forget_rest();
 }
 
 /// A script that this worker has compiled, of those that the server has.

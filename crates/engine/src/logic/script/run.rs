@@ -154,7 +154,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         if flags & may_be_full == 0
             && engine.special.has(special::LIMITED)
             && !engine.has_room()
-            && !engine.gives_way()
+            && !engine.makes_room()
         {
             return Err(ErrorCode::OutOfMemory.into());
         }
@@ -176,12 +176,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             None => {}
         }
         if stops {
-            if self.wrote {
-                // Before anybody else comes to what it has left.
-                engine.stop_in_the_middle();
-            }
-            // Nor of the transaction around it, what is behind it there included.
-            self.inner.context().local.effects.forget_rest();
+            super::stop(self.inner.context());
         }
         if self.undeclared && !self.strayed {
             engine.scripts.undeclared.fetch_add(1, Relaxed);
