@@ -541,7 +541,8 @@ impl Http {
             Some(Transaction::Exec) => {
                 *at += listed.len;
                 self.reading = Reading::Head { seen: 0 };
-                return Next::GoOn;
+                // What it leaves on the session is taken from it before the next request.
+                return Next::Stop(Stop::Barrier);
             }
         }
         let barrier = bench.requests.end_http(&bench.engine.keyspace, origin, (bytes, *at));

@@ -658,6 +658,20 @@ fn what_is_held_again_begins_where_it_runs() {
     assert_eq!(statuses, [201]);
 }
 
+/// A transaction leaves nothing on its connection, whose next request may be another user's.
+#[test]
+fn what_a_transaction_sets_is_its_own() {
+    for path in ["/multi-exec", "/pipeline"] {
+        let mut alone = Alone::new();
+        let mut client = alone.connect();
+        let name = get("/client/getname");
+        let sets = post(path, "", r#"[["CLIENT","SETNAME","al"],["SET","a","1"]]"#);
+        let got = ask(&mut alone, &mut client, &[sets, name.clone()].concat());
+        assert_eq!(got.last().expect("two answers").text(), r#"{"result":null}"#, "{path}: {got:?}");
+        assert_eq!(one(&mut alone, &mut client, &name).text(), r#"{"result":null}"#, "{path}");
+    }
+}
+
 /// What comes when nothing is owed leaves no place in the output either.
 #[test]
 fn what_is_no_answer_begins_none() {
