@@ -5,6 +5,7 @@
 //! the lock set; one whose keys cannot be known takes the keyspace for itself. What then is written elsewhere, or fires
 //! further triggers, is taken back and runs again so.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -320,14 +321,17 @@ pub(crate) fn run(
 #[cold]
 fn one_too_many<'i>(context: &mut Context<'_, '_>, index: &'i Index, args: &Args<'_>) -> Option<&'i Trigger> {
     let (db, mut all, mut last) = (context.db, 0, None);
+    let (mut deleted, mut is_refused) = (HashSet::new(), false);
     keys::each_with_flags(args, |at, flags| {
         let key = args.bytes(at);
+        // MSETNX sets all or none.
+        is_refused |= flags & key_flag::INSERT != 0 && is_there(context, key);
         if last.is_some() || !index.has(key) {
             return;
         }
         let kind = if flags & key_flag::OW != 0 {
             kind::SET
-        } else if flags & key_flag::RM != 0 && is_there(context, key) {
+        } else if flags & key_flag::RM != 0 && is_there(context, key) && deleted.insert(key) {
             kind::DELETE
         } else {
             return;
@@ -338,7 +342,7 @@ fn one_too_many<'i>(context: &mut Context<'_, '_>, index: &'i Index, args: &Args
             last = found.next().map(|trigger| &**trigger);
         }
     });
-    last
+    last.filter(|_| !is_refused)
 }
 
 fn is_there(context: &mut Context<'_, '_>, name: &[u8]) -> bool {
