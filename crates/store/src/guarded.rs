@@ -16,7 +16,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// What a lock is waited for before anything is asked: longer than whatever is no script has one.
+/// What a lock is waited for before anything is asked: longer than a short command has one.
 const FIRST_STEP: Duration = Duration::from_millis(1);
 
 /// Data behind a lock.

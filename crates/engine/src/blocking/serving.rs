@@ -236,7 +236,7 @@ pub(crate) fn serve_some(engine: &Engine, local: &mut Local, batch: &Batch<'_>, 
         match go_on((engine, local), batch, serving, (&mut left, now_ms)) {
             None => {}
             Some(Rest::Later(serving)) => local.serving.push_front(serving),
-            // Others need not wait for a script that keeps what this one needs.
+            // A script keeps what this one needs: the next step asks again.
             Some(Rest::Kept(serving)) => {
                 local.serving.push_front(serving);
                 break;
