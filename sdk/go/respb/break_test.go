@@ -84,6 +84,26 @@ func TestPipelineIsNotSentAgain(t *testing.T) {
 	(<-got).is(t, "PONG")
 }
 
+// TestAskedAfterTheEnd: who asks when the connection has ended is told why it did, that nothing was sent, and that nobody connects again.
+func TestAskedAfterTheEnd(t *testing.T) {
+	p, c := connected(t, Options{Reconnect: Reconnect{Disabled: true}})
+	first := goDo(testContext(t), c.zero, "PING")
+	p.expect("PING")
+	if _, err := p.nc.Write(frame.AppendControl(nil, 0, frame.GoAway, frame.Control{Code: 6})); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.nc.(*net.TCPConn).CloseWrite()
+	if o := <-first; !errors.As(o.err, new(*GoAwayError)) {
+		t.Fatal(o.err)
+	}
+	until(t, "the end", func() bool { return c.zero.lane.Load() == nil })
+	_, err := c.Do(testContext(t), "PING")
+	var lost *ConnError
+	if !errors.As(err, &lost) || !lost.Dialing || !errors.As(err, new(*GoAwayError)) || !strings.Contains(err.Error(), "Options.Reconnect is disabled") {
+		t.Error(err)
+	}
+}
+
 // TestGoAway: behind GOAWAY replies still come, and what has none at a clean end did not run; in the midst of a frame nobody knows.
 func TestGoAway(t *testing.T) {
 	for name, half := range map[string]string{"clean": "", "in a frame": "\x82\x05\x00", "in slices": "\xff\x10\x00\x00\x00\x00\x00\x02\x00\x80"} {

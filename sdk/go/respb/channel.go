@@ -5,6 +5,7 @@ package respb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,7 +31,8 @@ type Channel struct {
 	lane atomic.Pointer[lane] // nil: to be opened
 	tx   atomic.Pointer[lane] // where WATCH or MULTI is in effect
 
-	changed atomic.Bool // a command has changed what the connection is, so that it is not kept for another Channel
+	broke   atomic.Pointer[error] // why the last lane ended by itself
+	changed atomic.Bool           // a command has changed what the connection is, so that it is not kept for another Channel
 
 	opening opener
 	closed  atomic.Bool
@@ -64,7 +66,11 @@ func (ch *Channel) ready(ctx context.Context) (*lane, error) {
 		if ch.closed.Load() {
 			return nil, ErrClosed
 		}
-		return nil, &ConnError{Err: errors.New("and Options.Reconnect is disabled")}
+		why := ErrStateLost
+		if broke := ch.broke.Load(); broke != nil {
+			why = *broke
+		}
+		return nil, &ConnError{Err: fmt.Errorf("%w, and Options.Reconnect is disabled", why), Dialing: true}
 	}
 	return ch.open(ctx, ch.conn.opts.Reconnect.Attempts)
 }
@@ -165,6 +171,7 @@ func (ch *Channel) drop(la *lane, err error) {
 
 // broken is called when a lane has ended by itself.
 func (ch *Channel) broken(la *lane, err error) {
+	ch.broke.Store(&err)
 	ch.lane.CompareAndSwap(la, nil)
 	if la.id == 0 { // the server has closed channel 0: nothing new goes over this link
 		ch.conn.forget(la.link)

