@@ -36,6 +36,7 @@ fn slow_commands_are_logged() {
     assert_eq!(bench.text(a, "SLOWLOG LEN"), "0");
     // Everything, quick commands too, the newest first, and at most so many.
     bench.text(a, "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 3");
+    assert_eq!(bench.text(a, "SLOWLOG LEN"), "1", "what sets it is measured by what it has set");
     for command in ["SET k v", "GET k", "MULTI", "INCR n", "EXEC", "AUTH x"] {
         bench.run(a, command);
     }
@@ -43,6 +44,8 @@ fn slow_commands_are_logged() {
         array(bench.one(a, "SLOWLOG GET -1")).into_iter().map(|entry| show(&array(entry)[3])).collect();
     assert_eq!(names, ["[AUTH (redacted)]", "[INCR n]", "[MULTI]"]);
     bench.text(a, "CONFIG SET slowlog-log-slower-than -1");
+    let newest = array(array(bench.one(a, "SLOWLOG GET 1")).remove(0));
+    assert_eq!(show(&newest[3]), "[AUTH (redacted)]", "nor is what ends it among what is logged");
     assert_eq!(bench.text(a, "SLOWLOG RESET"), "OK");
     bench.run(a, "DEBUG SLEEP 0.02");
     assert_eq!(bench.text(a, "SLOWLOG LEN"), "0");

@@ -514,6 +514,10 @@ impl Core<'_> {
         }
         self.local.counted.end(self.stats, false);
         self.engine.monitor(session, args, self.now_ms);
+        // What has changed a setting is measured by what it has set.
+        if id.spec().flags & flag::ADMIN != 0 || matches!(handler.scope, Scope::Exec) {
+            self.look_at_settings();
+        }
         // Errors of a transaction's commands are theirs.
         let errors =
             if matches!(handler.scope, Scope::Exec) && !failed { begun.errors() } else { sink.errors() };
@@ -529,9 +533,6 @@ impl Core<'_> {
         info.last_command.store(id.0, Relaxed);
         bump(&info.commands, u64::from(session.wait.is_none()));
         self.after(tier, session);
-        if id.spec().flags & flag::ADMIN != 0 || matches!(handler.scope, Scope::Exec) {
-            self.look_at_settings();
-        }
         if session.caching.is_some() && !session.in_multi() && id.spec().policy & policy::KEEPS_CACHING == 0 {
             session.caching = None;
         }
