@@ -470,6 +470,46 @@ class Lost(unittest.TestCase):
         self.relay.go_on()
         self.assertEqual(wire.until_closed(), b":1\r\n:1\r\n")
 
+    def test_channels_of_a_half_closed_client_get_their_replies(self):
+        """What blocks is given up; what is under way is answered, with what waits behind it, on each channel."""
+        wire = Respb(self.server.port)
+        self.addCleanup(wire.close)
+        self.assertIsNone(wire.call_on(1, "GET", "k"))
+        self.relay.hold()
+        # More than may be under way of one channel at once.
+        many = [argv(1, "INCR", "of-a-channel") for _ in range(150)]
+        wire.send(argv(9, "BLPOP", "none", "0") + b"".join(many) + argv(700, "INCR", "channel-half") + argv(700, "PING"))
+        wire.socket.shutdown(socket.SHUT_WR)
+        self.relay.wait_for_request(b"channel-half")
+        self.relay.go_on()
+        frames = [wire.frame() for _ in range(len(many) + 2)]
+        self.assertEqual([value for channel, value in frames if channel == 1], list(range(1, 151)))
+        self.assertEqual([value for channel, value in frames if channel == 700], [1, "+PONG"])
+        self.assertEqual(wire.until_closed(), b"")
+
+    def test_a_channel_that_is_killed_while_it_blocks_is_told_why_and_nothing_else(self):
+        with Respb(self.server.port) as wire, self.connect() as other, self.backend.connect() as direct:
+            own = wire.call_on(5, "CLIENT", "ID")
+            wire.send(argv(5, "INCR", "before-the-kill") + argv(5, "BLPOP", "none", "0") + argv(5, "INCR", "before-the-kill"))
+            self.assertEqual(wire.frame(), (5, 1))
+            wait_for(lambda: "blocked_clients:1\r\n" in direct.call("INFO", "clients"))
+            self.assertEqual(other.call("CLIENT", "KILL", "ID", own), 1)
+            self.assertEqual(wire.frame(), (5, ("close", 4)))
+            wire.send(close(5))
+            self.assertEqual(wire.call_on(6, "GET", "before-the-kill"), "1")
+
+    def test_a_half_closed_client_over_http_gets_its_replies(self):
+        wire = self.connect()
+        self.relay.hold()
+        ask = b"GET /incr/http-half HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        wire.send(ask + ask)
+        wire.socket.shutdown(socket.SHUT_WR)
+        self.relay.wait_for_request(b"http-half")
+        self.relay.go_on()
+        answers = wire.until_closed()
+        self.assertIn(b'{"result":1}', answers)
+        self.assertTrue(answers.endswith(b'{"result":2}'), answers)
+
 
 if __name__ == "__main__":
     unittest.main()

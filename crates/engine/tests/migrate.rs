@@ -36,7 +36,7 @@ impl Port {
         let mut worker = self.bench.engine.keyspace.worker().expect("a place");
         let arrival =
             Arrival { arrived: arrived.to_vec(), error: error.map(|(prefix, text)| (prefix, text.into())) };
-        self.bench.engine.unload(cargo, arrival, &worker.enter(), &mut Local::of_thread(1));
+        self.bench.engine.unload(cargo, arrival, &mut worker, &mut Local::of_thread(1));
     }
     fn taken(&mut self, client: u32) -> Vec<String> {
         let other = self.bench.connect(Protocol::Resp2);

@@ -239,8 +239,8 @@ fn of_client(
             checks.db_max.fetch_max(db, Relaxed);
             tell_of(front, &due, Answer::Selected { db, silent: due.silent });
         }
-        Expect::Block(true) if bytes.starts_with(b"-UNBLOCKED") => {
-            tell_of(front, &due, Answer::Error(ErrorCode::Cancelled.into()));
+        Expect::Block(Some(end)) if bytes.starts_with(b"-UNBLOCKED") => {
+            tell_of(front, &due, ended(end));
             return if link.watches { Next::GoOn } else { free };
         }
         Expect::Block(_) => {

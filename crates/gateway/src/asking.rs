@@ -65,7 +65,7 @@ impl Upstream {
             }
             Kind::Watch => self.ask(at, &[bytes], Some(db), due(Expect::Watch)),
             Kind::Blocks if own.is_some() => {
-                let due = Due { until_ms: 0, ..due(Expect::Block(false)) };
+                let due = Due { until_ms: 0, ..due(Expect::Block(None)) };
                 self.ask(at, &[bytes], Some(db), due);
             }
             Kind::Blocks => {
@@ -112,7 +112,7 @@ impl Upstream {
             // There is no trying it with what must stand right before it.
             Kind::Blocks if own.is_none() && before > 0 => {
                 let bytes = [prefix, bytes].concat();
-                self.wait_for_lease(who, (before, &bytes), Expect::Block(false), front);
+                self.wait_for_lease(who, (before, &bytes), Expect::Block(None), front);
             }
             _ => return Some(forward),
         }

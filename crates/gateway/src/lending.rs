@@ -158,7 +158,7 @@ impl Upstream {
             let Some(due) = link.due().iter_mut().find(|due| matches!(due.expect, Expect::Block(_))) else {
                 return;
             };
-            due.expect = Expect::Block(end == End::Cancel);
+            due.expect = Expect::Block(Some(end));
             let reason = if end == End::Timeout { "TIMEOUT" } else { "ERROR" };
             let mut bytes = Vec::new();
             request(None, &Texts(&["CLIENT", "UNBLOCK", &id, reason]), &mut bytes);

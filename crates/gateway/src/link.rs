@@ -50,8 +50,8 @@ pub(crate) enum Expect {
     /// The form of a request that does not block, which is a transaction of it alone. What is sent if it finds nothing,
     /// and what has ended its wait meanwhile.
     Try(Box<[u8]>, Option<End>),
-    /// A request that blocks. Whether its client has taken it back (RESPB's CANCEL).
-    Block(bool),
+    /// A request that blocks, and what has ended its wait meanwhile.
+    Block(Option<End>),
     /// WATCH.
     Watch,
     /// A request over a connection of its own.

@@ -409,7 +409,7 @@ impl Upstream {
                         Next::Wait(to, silent, resp2, bytes) => {
                             let (db, bytes) = split_db(&bytes);
                             let who = (to, db, resp2, silent);
-                            self.wait_for_lease(who, (0, bytes), Expect::Block(false), front);
+                            self.wait_for_lease(who, (0, bytes), Expect::Block(None), front);
                         }
                         Next::Doubt => self.ask_role(at),
                         Next::Refused(why) => self.refuse(at, &why, front),

@@ -85,8 +85,7 @@ fn run(engine: &Engine, mut worker: Worker<'_>, routes: &Routes, target: &Target
     let mut local = Local::of_thread(engine.clock.now_ms());
     while let Some(cargo) = routes.next(target) {
         let arrival = send(engine, &cargo);
-        let batch = worker.enter();
-        engine.unload(&cargo, arrival, &batch, &mut local);
+        engine.unload(&cargo, arrival, &mut worker, &mut local);
     }
 }
 

@@ -178,6 +178,8 @@ pub(crate) struct Channels {
     is_leaving: bool,
     /// The page of channels that is to give up next what it waits for.
     gives_up: Option<usize>,
+    /// The pages of channels, from the first on, of which nothing is under way since the client sends no more.
+    ended_pages: usize,
     /// Channels with frames that could be sent if there were room, in turn.
     turns: Turns,
     /// Channels whose first waiting frame may not be sent yet.
@@ -225,6 +227,7 @@ impl Channels {
             owed: BTreeSet::new(),
             is_leaving: false,
             gives_up: None,
+            ended_pages: 0,
             turns: Turns::default(),
             waiting_for_safe: BTreeSet::new(),
             queued_bytes: 0,

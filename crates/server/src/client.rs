@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use weft_engine::Postponed;
 use weft_engine::requests::What;
-use weft_engine::session::Session;
+use weft_engine::session::{Session, client_flag};
 
 use crate::timers::{About, Alarm, Timer, Timers};
 
@@ -88,6 +88,13 @@ impl Client {
     /// Whether it waits for something, so that being silent does not make it idle.
     pub(crate) const fn is_busy(&self) -> bool {
         self.session.is_waiting() || self.session.subscriptions.is_some()
+    }
+    /// Whether it will be answered whatever its peer still sends: another server answers it, its script takes its time, or
+    /// requests are about to run. What blocks may never be answered, and a pause holds what it likes.
+    pub(crate) fn is_under_way(&self) -> bool {
+        let blocks = self.session.wait.is_some() || self.session.info.has(client_flag::BLOCKED);
+        let is_paused = self.alarm.at_ms() != 0;
+        !blocks && (self.session.is_waiting() || self.session.is_away() || self.is_held() && !is_paused)
     }
     /// Whether a request of it may be decoded: nothing that was decoded waits to run.
     pub(crate) fn may_go_on(&self) -> bool {

@@ -128,6 +128,8 @@ pub(crate) struct Connection {
     pub(crate) waits_for_room: bool,
     /// The peer will send no more than what is there.
     pub(crate) ended: bool,
+    /// All that it has sent has been taken; it is looked at again when some of it has been answered.
+    pub(crate) is_last_awaited: bool,
     pub(crate) life: Life,
     /// Stands in the list of those with replies that wait until something is safe.
     pub(crate) waiting_for_safe: bool,
@@ -215,6 +217,7 @@ impl Connection {
             put_off: false,
             waits_for_room: false,
             ended: false,
+            is_last_awaited: false,
             life: Life::Open,
             waiting_for_safe: false,
             touched: false,
@@ -417,6 +420,15 @@ impl Connection {
     pub(crate) fn waits_for_upstream(&self) -> bool {
         let session = self.peer.only().map(|client| &client.session);
         session.is_some_and(|session| session.forwarded > 0 && !session.info.has(client_flag::BLOCKED))
+    }
+
+    /// Whether replies will come that its peer, who sends no more, is to be sent; nothing where that takes another look.
+    pub(crate) fn is_under_way(&mut self) -> Option<bool> {
+        match &mut self.peer {
+            Peer::Resp(single) => Some(single.client.is_under_way()),
+            Peer::Http(http) => Some(http.client.is_under_way()),
+            Peer::Respb(channels) => channels.are_under_way(),
+        }
     }
 
     /// Sends what waits and may go now that epochs up to `safe` are, with one call where the socket takes it; how many

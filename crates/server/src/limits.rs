@@ -76,6 +76,8 @@ pub(crate) const MESSAGES_PER_TICK_MAX: usize = 512;
 /// of them [`GIVEN_UP_PAGE_COST`].
 pub(crate) const GIVEN_UP_PER_TICK_MAX: usize = 512;
 pub(crate) const GIVEN_UP_PAGE_COST: usize = 16;
+/// Pages of channels that are looked at in a tick for what is under way, of a connection whose client sends no more.
+pub(crate) const ENDS_PAGES_PER_LOOK: usize = 16;
 /// Places in the queues of keys, of waits with many keys that are over, which a tick gives back. Each costs 0.2 to
 /// 1 us.
 pub(crate) const PLACES_PER_TICK_MAX: usize = 2048;

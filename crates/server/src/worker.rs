@@ -46,8 +46,9 @@ use crate::clock::{cpu_ns, micros};
 use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::{
-    ARRIVALS_PER_TICK_MAX, CROWD_PER_TICK_MAX, GIVEN_UP_PER_TICK_MAX, OWN_OUTPUT_BYTES_MAX,
-    PASSING_PER_TICK_MAX, PLACES_PER_TICK_MAX, RESUMED_PER_TICK_MAX, SWEEP_MS, UNSENT_BYTES_MAX,
+    ARRIVALS_PER_TICK_MAX, CROWD_PER_TICK_MAX, GIVEN_UP_PER_TICK_MAX, LEAVING_PER_TICK_MAX,
+    OWN_OUTPUT_BYTES_MAX, PASSING_PER_TICK_MAX, PLACES_PER_TICK_MAX, RESUMED_PER_TICK_MAX, SWEEP_MS,
+    UNSENT_BYTES_MAX,
 };
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::poll::{Poll, Ready, Waker, borrowed};
@@ -197,6 +198,7 @@ impl<'e> Worker<'e> {
         self.send_all();
         self.bury();
         self.take_down_leaving();
+        self.executor.disconnect_ended(LEAVING_PER_TICK_MAX);
         self.executor.serve_some();
         self.executor.leave_places(PLACES_PER_TICK_MAX);
         self.sweep();
@@ -239,6 +241,7 @@ impl<'e> Worker<'e> {
             || !self.io.giving_up.is_empty()
             || self.executor.has_some_to_serve()
             || self.executor.has_places_to_leave()
+            || self.executor.has_ended()
             || self.sweep.is_under_way()
     }
     /// The time since the server began.

@@ -383,7 +383,8 @@ mod tests {
         let mut merger = worker.merger(wants::VALUES).expect("it is the first");
         let outboxes = [keyspace.hub().join(), keyspace.hub().join()];
         let epoch = keyspace.directory.domain.epoch();
-        let long = vec![b'k'; usize::from(u16::MAX) + 1];
+        // Too long for a row, and for a small group.
+        let long = vec![b'k'; LARGE_BYTES];
         let keys: [&[u8]; 8] = [b"0", b"1", &[b'2'; 128], &long, b"4", b"5", b"6", b"7"];
         // Which worker has written which key, with its count of shard 1, and in which epoch.
         let told: [&[(usize, u64, u64)]; 2] =
@@ -396,6 +397,8 @@ mod tests {
                 row.set(epoch + later, (2 + at as u32, 1 + number as u64), 3, (b"beside", &[b'v'; 200]));
             }
         }
+        let backlog = &keyspace.hub().backlog;
+        assert!(backlog.large_bytes.load(Relaxed) > LARGE_BYTES, "it takes no room from small ones");
         let waiting = keyspace.backlog_bytes();
         assert_eq!(waiting, outboxes.iter().map(|outbox| lock(&outbox.frames).bytes.len()).sum::<usize>());
         let mut seen = Vec::new();
@@ -416,5 +419,6 @@ mod tests {
         let expected: Vec<_> = (0..8).map(|at| (at, u64::from(at >= 6), 3)).collect();
         assert_eq!(seen, expected);
         assert_eq!(keyspace.backlog_bytes(), 0, "nothing waits any more");
+        assert_eq!(backlog.large_bytes.load(Relaxed), 0);
     }
 }

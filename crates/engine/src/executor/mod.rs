@@ -157,7 +157,6 @@ impl<'e> Executor<'e> {
         let started = Instant::now();
         self.core.begin();
         self.core.leaves = self.has_stack();
-        self.disconnect_ended();
         let list = requests.list();
         if self.core.engine.special.has(special::SAMPLED) && !list.is_empty() {
             self.core.sampled = self.core.local.rng.next_u64() as usize % list.len();
@@ -253,12 +252,13 @@ impl<'e> Executor<'e> {
         !paused
     }
 
-    /// A client is gone: everything that it holds is given back.
-    pub fn disconnect(&mut self, session: Session) {
-        let Some(mut session) = self.end_later(session) else { return };
+    /// A client is gone: everything that it holds is given back. Its wait is over at once, whatever takes its time, and
+    /// nothing is handed to it any more.
+    pub fn disconnect(&mut self, mut session: Session) {
         self.core.local.forwards.release(&mut session);
         if session.holds_keys() {
-            let batch = self.worker.enter_in_time();
+            let is_busy = self.core.engine.is_busy();
+            let batch = if is_busy { None } else { self.worker.enter_in_time() };
             let mut output = Output::default();
             let own = (self.core.engine, &mut self.core.local);
             blocking::end_own(own, batch.as_ref(), &mut session, &mut output, End::Gone);

@@ -13,6 +13,7 @@
 //! The same is so where the turn of the worker's programs and scripts is over (`super::turns`).
 
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use weft_lua::fiber::Fiber;
@@ -45,8 +46,8 @@ pub(super) struct Stack<'e> {
     left: Option<(u32, u16)>,
     /// How far the requests have come that are there.
     done: Arc<Mutex<Done>>,
-    /// Sessions that have ended meanwhile.
-    ended: Vec<Session>,
+    /// Sessions that have ended meanwhile, and watch keys that were locked.
+    ended: VecDeque<Session>,
     /// What tells a script to end.
     end: Option<&'e Place>,
 }
@@ -176,7 +177,6 @@ impl super::Executor<'_> {
         self.stack.left = None;
         let engine = self.core.engine;
         engine.scripts.set_busy(false, &engine.special, &engine.keyspace);
-        self.disconnect_ended();
         match host.lend(connection, channel) {
             Some(lent) if lent.session.id() == job.session.id() => {
                 lent.session.drop_held();
@@ -199,23 +199,24 @@ impl super::Executor<'_> {
         Some((connection, channel))
     }
 
-    /// Keeps a session that has ended, and waits for keys or watches some, as long as something takes its time that has
-    /// locked them; gives it back where it need not wait. While that lasts none begins to hold keys.
-    pub(super) fn end_later(&mut self, session: Session) -> Option<Session> {
-        if !self.core.engine.is_busy() || !session.holds_keys() {
-            return Some(session);
-        }
-        self.keep_ended(session);
-        None
-    }
-    /// Keeps a session that has ended until what it holds can be given back.
+    /// Keeps a session that has ended until what it watches can be given back.
     pub(super) fn keep_ended(&mut self, session: Session) {
-        self.stack.ended.push(session);
+        self.stack.ended.push_back(session);
     }
-    /// Gives back what sessions held that have ended meanwhile.
-    pub(super) fn disconnect_ended(&mut self) {
-        if !self.stack.ended.is_empty() && !self.core.engine.is_busy() {
-            std::mem::take(&mut self.stack.ended).into_iter().for_each(|session| self.disconnect(session));
+    /// Whether sessions that have ended can give back what they watch.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        !self.stack.ended.is_empty() && !self.core.engine.is_busy()
+    }
+    /// Gives back what sessions watch that have ended while something took its time: so many of them.
+    pub fn disconnect_ended(&mut self, count: usize) {
+        for _ in 0..count.min(self.stack.ended.len()) {
+            if self.core.engine.is_busy() {
+                return;
+            }
+            if let Some(session) = self.stack.ended.pop_front() {
+                self.disconnect(session);
+            }
         }
     }
 

@@ -12,7 +12,6 @@ use crate::args::Args;
 use crate::context::Effects;
 use crate::engine::Engine;
 use crate::keys;
-use crate::mailbox::Message;
 use crate::push::Push;
 use crate::reply::ReplySink;
 use crate::session::{ClientInfo, Session, client_flag};
@@ -274,13 +273,13 @@ impl Engine {
                 info.set_flag(client_flag::REDIR_BROKEN, true);
                 if info.protocol.load(Relaxed) > 2 {
                     let push = Arc::new(Push::TrackingRedirBroken(redirect));
-                    self.post(Message::Push(info.recipient(), push));
+                    self.mailboxes.push(info.recipient(), &push);
                 }
                 return;
             }
         };
         if to.protocol.load(Relaxed) > 2 || redirect != 0 && to.has(client_flag::PUBSUB) {
-            self.post(Message::Push(to.recipient(), Arc::new(Push::Invalidate(keys))));
+            self.mailboxes.push(to.recipient(), &Arc::new(Push::Invalidate(keys)));
         }
     }
 }

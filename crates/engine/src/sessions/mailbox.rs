@@ -1,12 +1,13 @@
 //! Owns: how one worker tells another that something is for one of its clients: pushes, replies handed over, kills.
 //! Does not own: what is done with it; the server takes messages out and applies them between batches.
 //!
-//! A queue is bounded by what senders produce within one tick of the receiver; pushes are counted against the output
-//! limit of their receiver as soon as they are taken out. A script may produce very much before that: what has been
-//! published, and lines of MONITOR, have the same limit while they wait here ([`Mailboxes::limit`]).
+//! Pushes are counted against the output limit of their receiver as soon as they have been taken out. Others, and a
+//! script above all, may produce very much before that: what has been published, and lines of MONITOR, have the same
+//! limit while they wait here ([`Mailboxes::limit`]), and invalidations become one that says that everything has
+//! changed ([`INVALIDATIONS_BYTES_MAX`]). What counts is the memory that they take, however small they are.
 
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -91,13 +92,15 @@ impl Mailboxes {
         self.message_bytes_max.store(message_bytes_max, Ordering::Relaxed);
         self.line_bytes_max.store(line_bytes_max, Ordering::Relaxed);
     }
-    /// Sends somebody what he has subscribed to, unless too much of that waits already.
+    /// Sends somebody what he wants to be told, unless too much of that waits already.
     pub(crate) fn push(&self, to: Recipient, push: &Arc<Push>) {
+        let mailbox = self.of(to.address.worker);
         let limit = match &**push {
+            keys if keys.is_invalidation() => return mailbox.invalidate((to, push)),
             Push::Monitor(_) => &self.line_bytes_max,
             _ => &self.message_bytes_max,
         };
-        self.of(to.address.worker).push((to, push), limit.load(Ordering::Relaxed));
+        mailbox.push((to, push), limit.load(Ordering::Relaxed));
     }
     /// A worker's.
     #[must_use]
@@ -130,23 +133,72 @@ impl Mailboxes {
 #[derive(Default)]
 struct Queue {
     messages: Vec<Message>,
-    /// Bytes of all pushes that are counted.
+    /// Bytes of all pushes that are counted, but for invalidations.
     bytes: usize,
     /// Those of each client, once all together are more than one may have. Who has had more has [`CLOSED`].
     by_client: HashMap<u64, usize>,
+    /// Bytes of all invalidations.
+    invalidations_bytes: usize,
+    /// Clients that are to be told here that everything has changed: they need be told no more.
+    told_all: HashSet<u64>,
 }
 
 /// Nothing more is kept for a client: it is to be closed.
 const CLOSED: usize = usize::MAX;
 
+/// Invalidations that wait for the clients of one worker: when they take more, each client is told instead that
+/// everything has changed. Who caches loses what it has, and the server no memory.
+const INVALIDATIONS_BYTES_MAX: usize = 64 << 20;
+
+/// Memory that a push takes while it waits, as if it were nobody else's.
+fn waiting_bytes(push: &Push) -> usize {
+    size_of::<Message>() + size_of::<Push>() + push.bytes()
+}
+
 impl Queue {
+    /// Keeps an invalidation, or lets one take the place of all.
+    fn invalidate(&mut self, (to, push): (Recipient, &Arc<Push>)) {
+        if self.told_all.contains(&to.client) {
+            return;
+        }
+        self.messages.push(Message::Push(to, Arc::clone(push)));
+        self.invalidations_bytes += waiting_bytes(push);
+        if self.invalidations_bytes > INVALIDATIONS_BYTES_MAX {
+            self.tell_all();
+        }
+    }
+    /// What has been read up to now has been answered before this is taken out, so that nothing is kept that has
+    /// changed.
+    #[cold]
+    fn tell_all(&mut self) {
+        let (mut told, mut broken, told_all) = (Vec::new(), HashSet::new(), &mut self.told_all);
+        self.messages.retain(|message| match message {
+            Message::Push(to, push) if matches!(**push, Push::TrackingRedirBroken(_)) => {
+                broken.insert(to.client)
+            }
+            Message::Push(to, push) if push.is_invalidation() => {
+                if told_all.insert(to.client) {
+                    told.push(*to);
+                }
+                false
+            }
+            _ => true,
+        });
+        let everything = Arc::new(Push::Invalidate(None));
+        self.messages.extend(told.into_iter().map(|to| Message::Push(to, Arc::clone(&everything))));
+        // Each client has one, or two, which is all that there can be of them.
+        self.invalidations_bytes = 0;
+    }
+
     /// Whether a client may have so much more. Who may not is closed behind what waits.
     #[cold]
     fn has_room(&mut self, to: Recipient, bytes: usize, limit: usize) -> bool {
         if self.by_client.is_empty() {
             for message in &self.messages {
-                if let Message::Push(to, push) = message {
-                    *self.by_client.entry(to.client).or_default() += push.bytes();
+                if let Message::Push(to, push) = message
+                    && !push.is_invalidation()
+                {
+                    *self.by_client.entry(to.client).or_default() += waiting_bytes(push);
                 }
             }
         }
@@ -194,7 +246,7 @@ impl Mailbox {
         {
             let queue = &mut *self.queue.lock();
             if limit > 0 {
-                let bytes = push.bytes();
+                let bytes = waiting_bytes(push);
                 queue.bytes += bytes;
                 if queue.bytes > limit && !queue.has_room(to, bytes, limit) {
                     queue.bytes -= bytes;
@@ -203,6 +255,10 @@ impl Mailbox {
             }
             queue.messages.push(Message::Push(to, Arc::clone(push)));
         }
+        self.wake();
+    }
+    fn invalidate(&self, push: (Recipient, &Arc<Push>)) {
+        self.queue.lock().invalidate(push);
         self.wake();
     }
     fn wake(&self) {
@@ -219,6 +275,8 @@ impl Mailbox {
         messages.append(&mut queue.messages);
         queue.bytes = 0;
         queue.by_client.clear();
+        queue.invalidations_bytes = 0;
+        queue.told_all.clear();
     }
     /// Whether one of them says that the server stops, by somebody who does not take them now.
     #[must_use]
@@ -260,16 +318,68 @@ mod tests {
         let to = |client| Recipient { address: Address::default(), client };
         (0..9).for_each(|_| mailboxes.push(to(1), &message));
         assert_eq!(taken(&mailboxes), (HashMap::from([(1, 9)]), vec![]), "there is no limit");
-        mailboxes.limit(1000, 0);
+        // Room for three, in bytes of their memory.
+        let limit = 4 * waiting_bytes(&message) - 1;
+        mailboxes.limit(limit, 0);
         for _ in 0..2 {
             (0..2).for_each(|_| mailboxes.push(to(2), &message));
             (0..9).for_each(|_| mailboxes.push(to(1), &message));
             mailboxes.push(to(2), &message);
             assert_eq!(taken(&mailboxes), (HashMap::from([(1, 3), (2, 3)]), vec![1]));
         }
-        mailboxes.limit(0, 1000);
+        mailboxes.limit(0, 4 * waiting_bytes(&line) - 1);
         (0..9).for_each(|_| mailboxes.push(to(1), &line));
         (0..9).for_each(|_| mailboxes.push(to(2), &message));
         assert_eq!(taken(&mailboxes), (HashMap::from([(1, 3), (2, 9)]), vec![1]));
+    }
+
+    #[test]
+    fn what_says_little_takes_its_memory_too() {
+        let mailboxes = Mailboxes::new(1);
+        let push = Push::Message { kind: "message", channel: Box::default(), payload: Box::default() };
+        let (push, to) = (Arc::new(push), Recipient { address: Address::default(), client: 1 });
+        mailboxes.limit(1000, 0);
+        (0..1000).for_each(|_| mailboxes.push(to, &push));
+        let (pushes, closed) = taken(&mailboxes);
+        assert!(pushes[&1] * size_of::<Message>() <= 1000, "{pushes:?}");
+        assert_eq!(closed, [1]);
+    }
+
+    #[test]
+    fn invalidations_that_would_take_too_much_become_one_of_everything() {
+        let mailboxes = Mailboxes::new(1);
+        let to = |client| Recipient { address: Address::default(), client };
+        let keys = |len: usize| Arc::new(Push::Invalidate(Some(vec![vec![b'k'; len].into()])));
+        let taken = || {
+            let mut messages = Vec::new();
+            mailboxes.of(0).take_into(&mut messages);
+            let told = messages.iter().map(|message| match message {
+                Message::Push(to, push) => match &**push {
+                    Push::Invalidate(keys) => (to.client, keys.as_ref().map_or(0, Vec::len)),
+                    Push::TrackingRedirBroken(_) => (to.client, 9),
+                    other => panic!("{other:?}"),
+                },
+                other => panic!("{other:?}"),
+            });
+            told.collect::<Vec<(u64, usize)>>()
+        };
+        let large = keys(INVALIDATIONS_BYTES_MAX / 4);
+        for _ in 0..2 {
+            (0..3).for_each(|at| mailboxes.push(to(at % 2), &large));
+            assert_eq!(taken(), [(0, 1), (1, 1), (0, 1)]);
+        }
+        let broken = Arc::new(Push::TrackingRedirBroken(7));
+        for at in 0..4 {
+            mailboxes.push(to(3), &broken);
+            mailboxes.push(to(at % 2), &large);
+        }
+        mailboxes.push(to(0), &keys(1));
+        mailboxes.push(to(2), &keys(1));
+        assert_eq!(taken(), [(3, 9), (0, 0), (1, 0), (2, 1)]);
+        // Very many small ones take as much.
+        let count = INVALIDATIONS_BYTES_MAX / size_of::<Message>();
+        let small = keys(1);
+        (0..count).for_each(|_| mailboxes.push(to(0), &small));
+        assert_eq!(taken(), [(0, 0)]);
     }
 }

@@ -42,8 +42,15 @@ impl Push {
                 pattern.len() + channel.len() + payload.len()
             }
             Self::Monitor(line) => line.len(),
-            Self::Invalidate(_) | Self::TrackingRedirBroken(_) => 0,
+            Self::Invalidate(keys) => {
+                keys.iter().flatten().map(|key| key.len() + size_of::<Box<[u8]>>()).sum()
+            }
+            Self::TrackingRedirBroken(_) => 0,
         }
+    }
+    /// Whether it is about keys that somebody may have cached, or says that he is not told of them.
+    pub(crate) const fn is_invalidation(&self) -> bool {
+        matches!(self, Self::Invalidate(_) | Self::TrackingRedirBroken(_))
     }
     /// Writes it. In RESP2 a push is an array; MONITOR's lines are simple strings in RESP2 and RESP3.
     pub fn write(&self, sink: &mut ReplySink<'_>) {

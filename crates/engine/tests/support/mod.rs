@@ -508,6 +508,7 @@ impl Bench {
     }
     /// What a server's tick does behind its batches.
     pub(crate) fn end_tick(&mut self) {
+        self.executor.disconnect_ended(usize::MAX);
         self.executor.serve_some();
         self.executor.leave_places(usize::MAX);
         self.deliver();

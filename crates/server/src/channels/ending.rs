@@ -15,7 +15,7 @@ use weft_protocol::respb::Control;
 
 use super::{Channels, Flow, Place, Reason, close};
 use crate::client::Client;
-use crate::limits::REFUSED_CHANNELS_MAX;
+use crate::limits::{ENDS_PAGES_PER_LOOK, REFUSED_CHANNELS_MAX};
 
 /// A channel that the server ends.
 pub(super) struct Ending {
@@ -166,6 +166,23 @@ impl Channels {
     pub(crate) fn owed_waits(&self, count: usize) -> Vec<u16> {
         let waits = |channel: &u16| self.get(*channel).is_some_and(|open| open.client.session.is_waiting());
         self.owed.iter().copied().filter(waits).take(count).collect()
+    }
+    /// The client sends no more: whether some channel will still be answered; nothing where that takes another look. A
+    /// page that has none is passed for good, since nothing can come for it.
+    pub(crate) fn are_under_way(&mut self) -> Option<bool> {
+        for _ in 0..ENDS_PAGES_PER_LOOK {
+            let Some(mut places) = self.table.page(self.ended_pages) else { return Some(false) };
+            let is_under_way = places.any(|(number, place)| match place {
+                // Whoever waits for the user of channel 0 goes on when that does.
+                Place::Open(open) => open.client.is_under_way() && !self.is_heir(number),
+                Place::Ending(_) => self.owed.contains(&number),
+            });
+            if is_under_way {
+                return Some(true);
+            }
+            self.ended_pages += 1;
+        }
+        None
     }
     /// Somebody else is writing the last reply of a channel.
     pub(crate) fn owe(&mut self, channel: u16) {

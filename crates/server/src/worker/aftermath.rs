@@ -18,7 +18,7 @@ use super::Worker;
 use super::farewell::gives_up;
 use crate::channels::{Channels, Pending, Reason, close};
 use crate::client::HeldRequest;
-use crate::connection::{Life, Peer};
+use crate::connection::{Connection, Life, Peer};
 use crate::io::Aftermath;
 use crate::limits::{TIMERS_PER_TICK_MAX, UNAUTHENTICATED_OUTPUT_BYTES_MAX};
 use crate::timers::About;
@@ -192,7 +192,7 @@ impl Worker<'_> {
         // frame at most.
         let was_held = match &mut connection.peer {
             Peer::Resp(_) | Peer::Http(_) => true,
-            Peer::Respb(channels) => channels.end_hold(),
+            Peer::Respb(channels) => channels.end_hold() || connection.is_last_awaited,
         };
         if was_held {
             self.read_again(index);
@@ -319,9 +319,13 @@ impl Worker<'_> {
         self.has_room_again(index, channel);
     }
 
-    /// A channel is gone: a connection that it has held back may go on.
+    /// A channel is gone: a connection that it has held back, or whose last replies are awaited, may go on.
     fn has_room_again(&mut self, index: u32, channel: u16) {
-        if self.io.channels(index).is_some_and(|(channels, _)| channels.is_held_back()) {
+        let goes_on = |connection: &mut Connection| match &connection.peer {
+            Peer::Respb(channels) => channels.is_held_back() || connection.is_last_awaited,
+            Peer::Resp(_) | Peer::Http(_) => false,
+        };
+        if self.io.get(index).is_some_and(goes_on) {
             self.io.aftermath.push_back(Aftermath::Resume(index, channel));
         }
     }

@@ -94,14 +94,14 @@ impl Worker<'_> {
     fn end_of_stream(&mut self, index: u32) {
         self.run_batch();
         self.settle(index);
-        let has_turn = self.io.turns.iter().any(|&(other, _)| other == index);
         if let Some(connection) = self.io.get(index)
-            && (connection.waits_for_upstream() || has_turn)
             && connection.life == Life::Open
+            && let is_under_way = connection.is_under_way()
+            && is_under_way != Some(false)
         {
-            // The end is met again behind the replies.
-            connection.unread = true;
-            return self.set_reading(index, false);
+            // The end is met again: behind replies, or by the next tick.
+            (connection.unread, connection.is_last_awaited) = (true, true);
+            return self.set_reading(index, is_under_way.is_none());
         }
         let waits = match self.io.get(index).map(|connection| &connection.peer) {
             Some(peer) => peer.only().is_some_and(|client| client.session.is_waiting()),

@@ -25,8 +25,11 @@ impl Worker<'_> {
             return;
         }
         let mut messages = std::mem::take(&mut self.messages);
-        mailbox.take_into(&mut self.arrived);
-        messages.extend(self.arrived.drain(..));
+        // What has been taken out is counted no more: no further ones before these are told.
+        if messages.is_empty() {
+            mailbox.take_into(&mut self.arrived);
+            messages.extend(self.arrived.drain(..));
+        }
         let count = messages.len().min(MESSAGES_PER_TICK_MAX);
         for message in messages.drain(..count) {
             self.apply(message);

@@ -93,11 +93,15 @@ impl Backlog {
             self.overrun.store(true, Relaxed);
             return false;
         }
+        self.is_one_group(len);
+        self.add(len);
+        true
+    }
+    /// So many bytes, which wait or are about to, are those of one group.
+    fn is_one_group(&self, len: usize) {
         if len >= LARGE_BYTES {
             self.large_bytes.fetch_add(len, Relaxed);
         }
-        self.add(len);
-        true
     }
     /// So many bytes of groups wait.
     fn add(&self, len: usize) {
@@ -193,6 +197,7 @@ impl Row<'_> {
         self.frames.bytes.extend_from_slice(&shard_bytes(shard));
         tape::set(&mut self.frames.bytes, db, key, text);
         self.end_frame(at);
+        self.backlog.is_one_group(self.frames.bytes.len() - at);
     }
     /// What comes next joins no row.
     fn close(&mut self) {

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use weft_store::{Batch, Key};
+use weft_store::{Batch, Key, Worker};
 
 use crate::args::Args;
 use crate::blocking::{self, Empty};
@@ -137,9 +137,25 @@ impl Engine {
     }
 
     /// The second half of a MIGRATE: takes away what has arrived and answers the client. On a thread of its own, with
-    /// its own place in the keyspace and its own `local`.
-    pub fn unload(&self, cargo: &Cargo, arrival: Arrival, batch: &Batch<'_>, local: &mut Local) {
+    /// its own place in the keyspace and its own `local`. It is in the keyspace only as long as it does something.
+    pub fn unload(&self, cargo: &Cargo, arrival: Arrival, worker: &mut Worker<'_>, local: &mut Local) {
         let now_ms = self.clock.now_ms();
+        self.take_out((cargo, arrival, now_ms), &worker.enter(), local);
+        // Nobody comes back for those whom this thread cannot serve as long as a script runs.
+        while !local.serving.is_empty() {
+            std::thread::sleep(AGAIN);
+            blocking::serve_some(self, local, &worker.enter(), now_ms);
+        }
+        self.after_background(&mut local.effects);
+        local.garbage.drain(..).for_each(|garbage| self.keyspace.discard(garbage));
+    }
+
+    fn take_out(
+        &self,
+        (cargo, arrival, now_ms): (&Cargo, Arrival, u64),
+        batch: &Batch<'_>,
+        local: &mut Local,
+    ) {
         local.effects.begin(self);
         let keys: Vec<Key<'_>> = cargo.items.iter().map(|item| self.keyspace.key(&item.key)).collect();
         let mut guards = batch.lock_keys(&keys);
@@ -164,13 +180,6 @@ impl Engine {
         }
         drop(guards);
         blocking::serve_rest(self, local, batch, now_ms);
-        // Nobody comes back for those whom this thread cannot serve as long as a script runs.
-        while !local.serving.is_empty() {
-            std::thread::sleep(AGAIN);
-            blocking::serve_some(self, local, batch, now_ms);
-        }
-        self.after_background(&mut local.effects);
-        local.garbage.drain(..).for_each(|garbage| self.keyspace.discard(garbage));
     }
 }
 

@@ -7,7 +7,9 @@ use std::os::unix::net::UnixStream;
 use super::{Alone, argv, channels, received, sends};
 use crate::channels::close;
 use crate::connection::Life;
-use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, FAREWELL_MS, SWEEP_MS};
+use crate::limits::{
+    DRAIN_BYTES_MAX, DRAIN_MS, ENDS_PAGES_PER_LOOK, FAREWELL_MS, LEAVING_PER_TICK_MAX, SWEEP_MS,
+};
 
 const CLOSE: u8 = 1;
 const GOAWAY: u8 = 4;
@@ -288,4 +290,143 @@ fn a_connection_that_ends_while_a_script_runs_ends_with_it() {
         let answers = received(&mut client);
         assert!(!answers.windows(4).any(|head| head == [0x80, 4, 0, 1]), "what waited has not run");
     }
+}
+
+/// A script that takes so long that others are told of it: by what it does, whatever clocks and other tests do.
+const SPINS: &[u8] = b"for _ = 1, 2e7 do end return 'spun'";
+
+fn half_close(client: &UnixStream) {
+    client.shutdown(std::net::Shutdown::Write).expect("it is open");
+}
+
+#[test]
+fn who_sends_no_more_is_answered_what_its_script_and_what_is_behind_it_say() {
+    let eval = [b"*3\r\n$4\r\nEVAL\r\n$35\r\n", SPINS, b"\r\n$1\r\n0\r\n"].concat();
+    assert_eq!(SPINS.len(), 35);
+    let resp = [&eval[..], b"ECHO behind\r\n"].concat();
+    let on_channels = [argv(3, &[b"EVAL", SPINS, b"0"]), argv(3, &[b"ECHO", b"behind"])].concat();
+    for bytes in [resp, on_channels] {
+        let mut alone = Alone::with_stack();
+        alone.engine.set_config(&[(b"busy-reply-threshold", b"1")], false).expect("it is one");
+        let mut client = alone.connect();
+        sends(&mut alone, &mut client, &bytes);
+        half_close(&client);
+        let mut answer = Vec::new();
+        for _ in 0..TICKS_MAX {
+            alone.tick();
+            answer.extend(received(&mut client));
+            if alone.clients() == 0 {
+                break;
+            }
+        }
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert!(answer.contains("spun") && answer.contains("behind"), "{answer:?}");
+        assert_eq!(alone.clients(), 0);
+    }
+}
+
+/// What blocks is given up with the end of who sends no more, and what waits behind it.
+#[test]
+fn who_sends_no_more_and_waits_is_gone() {
+    let blocks = argv(0, &[b"BLPOP", b"none", b"0"]);
+    let behind = argv(0, &[b"ECHO", b"behind"]);
+    let heir = [argv(0, &[b"HELLO", b"3", b"AUTH", b"default", b"x"]), argv(1, &[b"ECHO", b"heir"])].concat();
+    for bytes in [[&blocks[..], &behind].concat(), [&blocks[..], &heir].concat()] {
+        let mut alone = Alone::new();
+        let mut client = alone.connect();
+        sends(&mut alone, &mut client, &bytes);
+        assert!(received(&mut client).is_empty());
+        half_close(&client);
+        (0..3).for_each(|_| alone.tick());
+        assert_eq!(alone.clients(), 0);
+    }
+}
+
+/// Of very many channels some are looked at in a tick, and a channel that is answered late is found behind them.
+#[test]
+fn very_many_channels_of_who_sends_no_more_are_looked_at_in_steps() {
+    let mut alone = Alone::with_stack();
+    alone.engine.set_config(&[(b"busy-reply-threshold", b"1")], false).expect("it is one");
+    let mut client = alone.connect();
+    let count = 256 * (2 * ENDS_PAGES_PER_LOOK as u16 + 3);
+    for first in (0..count).step_by(256) {
+        let pings: Vec<u8> = (first..first + 256).flat_map(|channel| wide(channel, &[b"PING"])).collect();
+        sends(&mut alone, &mut client, &pings);
+        (0..2).for_each(|_| alone.tick());
+        received(&mut client);
+    }
+    sends(&mut alone, &mut client, &wide(count - 1, &[b"EVAL", SPINS, b"0"]));
+    half_close(&client);
+    let mut answer = Vec::new();
+    for _ in 0..TICKS_MAX {
+        alone.tick();
+        answer.extend(received(&mut client));
+        if alone.worker.io.get(0).is_none() {
+            break;
+        }
+    }
+    assert!(String::from_utf8_lossy(&answer).contains("spun"), "{answer:?}");
+    assert!(alone.worker.io.get(0).is_none());
+}
+
+/// The same as [`argv`], for numbers of channels that take two bytes.
+fn wide(channel: u16, words: &[&[u8]]) -> Vec<u8> {
+    let mut frame = argv(0, words);
+    frame[2..4].copy_from_slice(&channel.to_be_bytes());
+    frame
+}
+
+/// A client of a server whose script takes so long that others are told of it.
+fn beside_a_script(alone: &mut Alone, script: &[u8]) -> UnixStream {
+    alone.engine.set_config(&[(b"busy-reply-threshold", b"1")], false).expect("it is one");
+    let mut runner = alone.connect();
+    let head = format!("*4\r\n$4\r\nEVAL\r\n${}\r\n", script.len());
+    sends(alone, &mut runner, &[head.as_bytes(), script, b"\r\n$1\r\n1\r\n$1\r\nq\r\n"].concat());
+    runner
+}
+
+fn until_it_is_over(alone: &mut Alone) {
+    let over = (0..TICKS_MAX).find(|_| {
+        alone.tick();
+        !alone.engine.is_busy()
+    });
+    assert!(over.is_some(), "the script does not end");
+}
+
+#[test]
+fn what_a_script_pushes_is_not_lost_to_who_has_gone_meanwhile() {
+    let (mut alone, client) = waiting(Alone::with_stack());
+    let spins_and_pushes = [SPINS, b" .. redis.call('RPUSH', KEYS[1], 'x')"].concat();
+    let mut runner = beside_a_script(&mut alone, &spins_and_pushes);
+    assert!(alone.engine.is_busy(), "it has been left in the middle");
+    drop(client);
+    until_it_is_over(&mut alone);
+    (0..3).for_each(|_| alone.tick());
+    received(&mut runner);
+    sends(&mut alone, &mut runner, b"LRANGE q 0 -1\r\n");
+    assert_eq!(received(&mut runner), b"*1\r\n$1\r\nx\r\n");
+}
+
+/// No request need come for that, and nobody waits for all of them.
+#[test]
+fn sessions_that_watch_and_end_beside_a_script_are_taken_down_in_steps() {
+    const MORE: usize = 7;
+    let mut alone = Alone::with_stack();
+    let mut client = alone.connect();
+    let count = LEAVING_PER_TICK_MAX + MORE;
+    let watch = |channel: usize| wide(channel as u16, &[b"WATCH", b"q"]);
+    sends(&mut alone, &mut client, &(0..count).flat_map(watch).collect::<Vec<u8>>());
+    (0..4).for_each(|_| alone.tick());
+    assert_eq!(received(&mut client).len(), 4 * count);
+    let runner = beside_a_script(&mut alone, SPINS);
+    assert!(alone.engine.is_busy(), "it has been left in the middle");
+    drop(client);
+    (0..4).for_each(|_| alone.tick());
+    assert!(!alone.engine.is_busy() || alone.engine.clients.len() == count + 1);
+    until_it_is_over(&mut alone);
+    assert_eq!(alone.engine.clients.len(), MORE + 1);
+    assert_eq!(alone.worker.timeout_ms(), 0, "the next tick does not wait for an event");
+    alone.tick();
+    assert_eq!(alone.engine.clients.len(), 1);
+    drop(runner);
 }

@@ -216,6 +216,20 @@ fn who_ends_behind_a_program_that_waits_is_answered_and_who_is_gone_leaves_nothi
 }
 
 #[test]
+fn channels_whose_programs_wait_are_answered_though_no_more_is_sent() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    let spins = |channel| argv(channel, &[b"PROGRAM", b"EVAL", SPINS]);
+    write(&mut client, &[spins(1), spins(3), argv(3, &[b"ECHO", b"behind"])].concat());
+    client.shutdown(std::net::Shutdown::Write).expect("it is open");
+    (0..5).for_each(|_| alone.tick());
+    let bytes = received(&mut client);
+    let replies = String::from_utf8_lossy(&bytes);
+    assert_eq!(replies.matches("too much time").count(), 2, "{replies}");
+    assert!(replies.ends_with("behind") && alone.clients() == 0, "{replies}");
+}
+
+#[test]
 fn a_channel_waits_and_the_others_do_not() {
     let mut alone = Alone::new();
     let mut client = alone.connect();
