@@ -334,18 +334,22 @@ check-go:
 	@$(STEP) check-go scripts/check-go
 
 .PHONY: test-steps
-test-steps: test-rust bench-check test-counted test-go-e2e test-e2e test-console test-packages-short test-apps-short test-valkey-short test-attack test-attack-gateway
+test-steps: test-rust bench-check test-beside test-attack test-attack-gateway
 
 .PHONY: test-rust
 test-rust:
 	@$(STEP) test-rust scripts/test-rust $(test_profile)
 
-# What counts instructions does not mind company: what mostly compiles Go and C runs beside it.
-.PHONY: test-counted
-test-counted:
-	@$(MAKE) test-instructions & counted=$$!; status=0; \
-		$(MAKE) -k test-go-race test-go-modules test-go-consumer test-c test-go test-go-differential || status=$$?; \
-		wait $$counted || status=$$?; exit $$status
+# Side by side: counting instructions does not mind company and mostly compiles, Go and C compile too, and what has servers
+# and clients of others mostly waits.
+test_go_steps := test-go-race test-go-modules test-go-consumer test-c test-go test-go-differential
+test_e2e_steps := test-go-e2e test-e2e test-console test-packages-short test-apps-short test-valkey-short
+
+.PHONY: test-beside
+test-beside:
+	@$(MAKE) test-instructions & counted=$$!; $(MAKE) -k $(test_e2e_steps) & e2e=$$!; status=0; \
+		$(MAKE) -k $(test_go_steps) || status=$$?; \
+		wait $$counted || status=$$?; wait $$e2e || status=$$?; exit $$status
 
 .PHONY: test-instructions
 test-instructions:
