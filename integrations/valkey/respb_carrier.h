@@ -13,12 +13,15 @@ void trimCommandQueue(client *c);
 void trimClientQueryBuffer(client *c);
 int checkClientOutputBufferLimits(client *c);
 int cmdHasPushAsReply(struct serverCommand *cmd);
+size_t getClientEvictionLimit(void);
 
 /* Frames that are decoded at once, and values for them; a request with more arguments gets a larger array while it comes. */
 #define FRAMES_MAX 64
 #define VALUES_MIN 128
 /* What may wait in a carrier to be sent. Replies beyond it stay with the client, where Valkey's limits count them. */
 #define OUTPUT_HIGH (256 * 1024)
+/* What a channel's client writes at once: a connection's writes are counted in an int. */
+#define TAKEN_MAX (1 << 30)
 /* What makes a write of its own, before all channels have written. */
 #define SEND_BYTES (64 * 1024)
 /* Output buffers that are kept for whoever writes next, and how large each may be. */
@@ -136,6 +139,8 @@ static inline channel *find(carrier *k, uint16_t number) {
 void respbActivate(carrier *k);
 void respbSwitch(client *c);
 void respbLeave(carrier *k, int code, const char *reason);
+void respbHangUp(carrier *k);
+int respbCrowdsOut(carrier *k);
 
 /* respb_reply.c: output, and replies from RESP3 to RESPB. */
 void respbRepliesBegin(void);

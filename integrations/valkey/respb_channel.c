@@ -25,16 +25,17 @@ static int respbConnWritev(connection *conn, const struct iovec *iov, int iovcnt
     channel *ch = (channel *)conn;
     carrier *k = ch->on;
     int taken = 0;
-    for (int i = 0; i < iovcnt && taken < (1 << 30); i++) {
+    for (int i = 0; i < iovcnt && taken < TAKEN_MAX; i++) {
+        size_t len = iov[i].iov_len < (size_t)(TAKEN_MAX - taken) ? iov[i].iov_len : (size_t)(TAKEN_MAX - taken);
         if (!ch->drains && k->out_len - k->out_at >= OUTPUT_HIGH) break;
         if (!k->conn) {
             /* nobody reads it */
         } else if (ch->is_raw) {
-            memcpy(respbOutput(k, iov[i].iov_len), iov[i].iov_base, iov[i].iov_len);
+            memcpy(respbOutput(k, len), iov[i].iov_base, len);
         } else {
-            respbTranslate(ch, iov[i].iov_base, iov[i].iov_len);
+            respbTranslate(ch, iov[i].iov_base, len);
         }
-        taken += (int)iov[i].iov_len;
+        taken += (int)len;
     }
     /* The writer counts these bytes as sent; what is sent is counted when it is. */
     server.stat_net_output_bytes -= taken;
@@ -130,6 +131,11 @@ static int respbConnIsLocal(connection *conn) {
     return connIsLocal(((channel *)conn)->on->conn);
 }
 
+static sds respbConnPeerCert(connection *conn) {
+    carrier *k = ((channel *)conn)->on;
+    return k->conn ? connGetPeerCert(k->conn) : NULL;
+}
+
 static void respbConnShutdown(connection *conn) {
     UNUSED(conn);
 }
@@ -163,6 +169,7 @@ static ConnectionType CT_Respb = {
     .sync_write = respbConnSync,
     .sync_read = respbConnSync,
     .sync_readline = respbConnSync,
+    .get_peer_cert = respbConnPeerCert,
 };
 
 /* ---- Channels ------------------------------------------------------------------------------------------------------ */
@@ -280,6 +287,11 @@ int respbChannelStops(client *c) {
     return ch->is_over || ch->awaits_user || ch->on->leaving || !ch->on->conn;
 }
 
+/* The connection that a client's address is of. */
+connection *respbCarrierOf(client *c) {
+    return channelOf(c)->on->conn;
+}
+
 /* Memory of a channel that its client does not know of; channel 0 has what all share. */
 size_t respbChannelMemory(client *c) {
     if (!c->conn) return 0;
@@ -299,6 +311,7 @@ void respbBeforeFree(client *c) {
     if (ch->code < 0 && c->flag.close_after_reply)
         ch->code = c->lastcmd && c->lastcmd->proc == quitCommand ? RESPB_DONE : RESPB_KILLED;
     if (ch->number == 0 && listLength(k->awaiting)) respbGiveUsers(k, 1);
+    if (respbCrowdsOut(k)) respbHangUp(k);
     c->flag.close_after_reply = 0;
     ch->drains = 1;
     while (clientHasPendingReplies(c)) {

@@ -20,6 +20,8 @@ respbSettings respb_settings;
 
 /* Carriers that have to be looked at before the loop sleeps, and all of them. */
 static list *active, *carriers;
+/* `active` is being gone through by what runs commands: one of them may run the loop, which takes none off meanwhile. */
+static int working;
 
 static void initialise(void) {
     if (active) return;
@@ -121,6 +123,23 @@ int respbKeepsFromThreads(client *c) {
     return !c->flag.respb_told || c->flag.respb_channel;
 }
 
+/* The socket ends. A child that saves has it too: without shutdown its other side would learn of that when the child ends. */
+void respbHangUp(carrier *k) {
+    if (server.child_type) connShutdown(k->conn);
+    connClose(k->conn);
+    k->conn = NULL;
+    respbActivate(k);
+}
+
+/* Whether clients have more memory than they may (maxmemory-clients), and this connection does not take what it is owed: then that is
+ * not waited for (section 8.5), since an evicted channel's replies would only move into the carrier's output. */
+int respbCrowdsOut(carrier *k) {
+    size_t limit = getClientEvictionLimit(), owed = k->out_len - k->out_at;
+    if (!limit || !k->conn || owed < OUTPUT_HIGH) return 0;
+    /* Channel 0 counts what is owed. */
+    return server.stat_clients_type_memory[CLIENT_TYPE_NORMAL] + server.stat_clients_type_memory[CLIENT_TYPE_PUBSUB] + (k->zero ? 0 : owed) > limit;
+}
+
 /* GOAWAY is owed, and no further request begins. The rest is done before the loop sleeps, when nothing is under way. */
 void respbLeave(carrier *k, int code, const char *reason) {
     if (k->leaving) return;
@@ -153,7 +172,6 @@ static void goAway(carrier *k) {
 static void carrierFree(carrier *k) {
     eachChannelFree(k);
     if (k->open) return; /* a client that is protected: later */
-    if (k->conn) connClose(k->conn);
     if (k->active) listDelNode(active, k->active);
     listDelNode(carriers, k->listed);
     listRelease(k->writers);
@@ -237,6 +255,7 @@ static int carrierWork(carrier *k) {
 void respbBeforeWrites(void) {
     int ran;
     if (!active || listLength(active) == 0) return;
+    working = 1;
     do {
         listIter li;
         listNode *ln;
@@ -246,6 +265,7 @@ void respbBeforeWrites(void) {
         /* What ran may have given others what they block for. */
         if (ran) blockedBeforeSleep();
     } while (ran);
+    working = 0;
 }
 
 /* Lets the channels whose replies wait write in turns, as far as there is room. */
@@ -281,17 +301,18 @@ void respbAfterWrites(void) {
         if (!k->conn) continue;
         if (k->out_at < k->out_len) {
             connSetWriteHandler(k->conn, respbWritable);
+            /* What the socket does not take counts as the client's: the largest may be evicted. */
+            if (k->zero) updateClientMemUsageAndBucket(k->zero->client);
         } else if (k->left && !k->shut) {
             shutdown(k->conn->fd, SHUT_WR);
             k->shut = 1;
         }
-        if (k->left && (server.mstime > k->linger_until || k->lingered > LINGER_BYTES)) {
-            connClose(k->conn);
-            k->conn = NULL;
+        if (k->left && (server.mstime > k->linger_until || k->lingered > LINGER_BYTES || respbCrowdsOut(k))) {
+            respbHangUp(k);
             continue;
         }
         if (k->leaving || listLength(k->awaiting) || k->paused || k->waits || k->has_over) continue;
-        if (listLength(k->writers) && !connHasWriteHandler(k->conn)) continue;
+        if ((listLength(k->writers) && !connHasWriteHandler(k->conn)) || working) continue;
         listDelNode(active, ln);
         k->active = NULL;
     }

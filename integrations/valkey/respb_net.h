@@ -74,6 +74,8 @@ int respbOutputLimit(client *c);
 void respbReason(client *c, int code);
 size_t respbChannelMemory(client *c);
 #define respbMemory(c) ((c)->flag.respb_channel ? respbChannelMemory(c) : 0)
+connection *respbCarrierOf(client *c);
+#define respbConn(c) ((c)->flag.respb_channel ? respbCarrierOf(c) : (c)->conn)
 
 /* Commands. */
 /* Replies of a client that is to be freed are dropped: what would run now would not be answered. */
@@ -106,6 +108,7 @@ void respbHelloDone(client *c, const respbHello *hello);
 #define respbOutputLimit(c) 0
 #define respbReason(c, code)
 #define respbMemory(c) 0
+#define respbConn(c) ((c)->conn)
 #define respbEnds(c) 0
 #define respbRefuses(c) 0
 #define respbBeforeCall(c)

@@ -100,11 +100,7 @@ void respbFlush(carrier *k) {
     while (k->conn && k->out_at < k->out_ready) {
         int sent = connWrite(k->conn, k->out + k->out_at, k->out_ready - k->out_at);
         if (sent <= 0) {
-            if (connGetState(k->conn) != CONN_STATE_CONNECTED) {
-                connClose(k->conn);
-                k->conn = NULL;
-                respbActivate(k);
-            }
+            if (connGetState(k->conn) != CONN_STATE_CONNECTED) respbHangUp(k);
             break;
         }
         server.stat_net_output_bytes += sent;
@@ -120,6 +116,7 @@ void respbWritable(connection *conn) {
     carrier *k = connGetPrivateData(conn);
     respbFlush(k);
     if (!k->conn) return;
+    if (k->zero) updateClientMemUsageAndBucket(k->zero->client);
     if (k->out_at == k->out_ready) connSetWriteHandler(k->conn, NULL);
     if (k->left || listLength(k->writers)) respbActivate(k);
 }

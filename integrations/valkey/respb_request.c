@@ -394,11 +394,7 @@ void respbReadable(connection *conn) {
     int n = connRead(conn, data + k->in_len, size - k->in_len);
     server.stat_total_reads_processed++;
     if (n <= 0) {
-        if (n == 0 || connGetState(conn) != CONN_STATE_CONNECTED) {
-            connClose(conn);
-            k->conn = NULL;
-            respbActivate(k);
-        }
+        if (n == 0 || connGetState(conn) != CONN_STATE_CONNECTED) respbHangUp(k);
         return;
     }
     server.stat_net_input_bytes += n;

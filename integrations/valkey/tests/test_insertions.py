@@ -81,7 +81,10 @@ class Insertions(unittest.TestCase):
         added, changed = re.search(r"^all of Valkey's files: (\d+) added, (\d+) changed", said, re.M).groups()
         files = len(re.findall(r"^src/", said, re.M))
         with open(os.path.join(HERE, "..", "..", "..", "docs", "porting.md"), encoding="utf-8") as file:
-            rows = re.findall(r"^\| (.*) \| (\d+) \|$", file.read(), re.M)
+            text = file.read()
+        rows = re.findall(r"^\| ([^|]*) \| (\d+) \|$", text, re.M)
+        steps = re.findall(r"^\| ([^|]*) \| (\d+) \| (\d+) \|$", text, re.M)
+        self.assertCountEqual(steps, re.findall(r"^step (.*): (\d+) added, (\d+) changed$", said, re.M))
         wanted = {"added to Valkey's files": int(added), "changed there": int(changed), "files of Valkey that they are in": files}
         for label, number in rows:
             names = re.findall(r"`(respb_\w+\.[ch])`", label)
