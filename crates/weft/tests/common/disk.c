@@ -1,7 +1,9 @@
 // Owns: a disk that fails or takes its time, for a server that is started with this library before the others
 // (LD_PRELOAD). While a file of one of these names stands in the folder that WEFT_DISK names, it happens:
 // `write-fails`, `sync-fails`: an error of the device (EIO); `sync-waits`: until the file goes; `read-waits`: the same for
-// what stands behind a file's head; `no-room-for-snapshots`: the disk is full (ENOSPC) for those that are being written.
+// what stands behind a file's head; `no-room-for-snapshots`: the disk is full (ENOSPC) for those that are being written;
+// `writes-are-short`: of what is to be written the system takes a part, as it may. The clock of the wall is another one
+// too while there is `clock-an-hour-ahead`, `clock-an-hour-back` or `clock-two-hours-back`.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 static int is(const char *what) {
@@ -52,6 +55,9 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t at) {
         errno = ENOSPC;
         return -1;
     }
+    if (count > 1 && is("writes-are-short")) {
+        count = (count + 1) / 2;
+    }
     return syscall(SYS_pwrite64, file, bytes, count, at);
 }
 
@@ -60,4 +66,12 @@ ssize_t pread64(int file, void *bytes, size_t count, off64_t at) {
         usleep(500);
     }
     return syscall(SYS_pread64, file, bytes, count, at);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    int failed = (int)syscall(SYS_clock_gettime, clock, time);
+    if (!failed && clock == CLOCK_REALTIME) {
+        time->tv_sec += is("clock-an-hour-ahead") ? 3600 : is("clock-an-hour-back") ? -3600 : is("clock-two-hours-back") ? -7200 : 0;
+    }
+    return failed;
 }
