@@ -93,7 +93,7 @@ impl Client {
     /// requests are about to run. What blocks may never be answered, and a pause holds what it likes.
     pub(crate) fn is_under_way(&self) -> bool {
         let blocks = self.session.wait.is_some() || self.session.info.has(client_flag::BLOCKED);
-        let is_paused = self.alarm.at_ms() != 0;
+        let is_paused = self.alarm.is_set();
         !blocks && (self.session.is_waiting() || self.session.is_away() || self.is_held() && !is_paused)
     }
     /// Whether a request of it may be decoded: nothing that was decoded waits to run.

@@ -88,6 +88,10 @@ impl Timers {
 }
 
 impl Alarm {
+    /// Whether a time was asked for.
+    pub(crate) const fn is_set(&self) -> bool {
+        self.0 != 0
+    }
     /// It has rung.
     pub(crate) fn forget(&mut self) {
         self.0 = 0;
