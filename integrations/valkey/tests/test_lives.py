@@ -338,7 +338,7 @@ class Nodes(unittest.TestCase):
             self.assertEqual(behind.call_on(7, "SET", "r", "3"), "+OK")
 
     def test_a_node_of_a_cluster(self):
-        with Server("--cluster-enabled", "yes", "--cluster-require-full-coverage", "no") as server, Respb(server.port) as wire:
+        with Server("--cluster-enabled", "yes", "--cluster-port", free_port(), "--cluster-require-full-coverage", "no") as server, Respb(server.port) as wire:
             self.assertEqual(wire.call("CLUSTER", "ADDSLOTSRANGE", "0", "12181"), "+OK")
             self.assertEqual(wire.call("HELLO", "3", "PROTO", "respb")["respb"]["version"], 1)
             until(lambda: "cluster_state:ok" in wire.call_on(0, "CLUSTER", "INFO"))
@@ -416,7 +416,7 @@ class Tls(unittest.TestCase):
             self.assertEqual({wire.frame()[1] for _ in range(40)}, {"b" * MEGABYTE})
 
     def test_ports_of_a_cluster_are_those_for_tls(self):
-        with self.server("--cluster-enabled", "yes") as server:
+        with self.server("--cluster-enabled", "yes", "--cluster-port", free_port()) as server:
             with Sealed(self.port, self.authority) as wire:
                 self.assertEqual(wire.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383"), "+OK")
                 until(lambda: "cluster_state:ok" in wire.call("CLUSTER", "INFO"))
