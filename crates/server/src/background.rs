@@ -72,7 +72,7 @@ pub(crate) fn run(engine: &Engine, stop: &Stop) {
     let mut heap = Heap::new();
     let mut sleep = SLEEP_MIN;
     while !stop.is_set() {
-        engine.look_at_log(engine.clock.now_ms());
+        engine.look_at_log(Instant::now());
         engine.look_at_feed(engine.clock.now_ms());
         if engine.special.has(LOADING) {
             // What has expired goes when it is told of.

@@ -138,6 +138,11 @@ impl Io {
         let timer = Timer { at_ms, connection: index, about: About::Connection, client: 0 };
         self.timers.set(&mut connection.alarm, timer);
     }
+    /// The time that was asked for with [`Io::set_deadline`]; 0 for none.
+    pub(crate) fn deadline(&self, index: u32) -> u64 {
+        let connection = self.slots.get(index as usize).and_then(Option::as_ref);
+        connection.map_or(0, |connection| self.timers.time_of(&connection.alarm))
+    }
     /// What a connection has sent is decoded in the next tick, and nothing is received before.
     pub(crate) fn put_off(&mut self, index: u32) {
         let Some(Some(connection)) = self.slots.get_mut(index as usize) else { return };

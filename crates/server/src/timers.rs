@@ -3,6 +3,9 @@
 //!
 //! Whoever has asked for a time keeps it, in its [`Alarm`], and has at most one: so a time that is changed, and one
 //! whose owner is gone, leave nothing.
+//!
+//! Times are asked for by the clock of the wall. Where that is set back they come when they were to come, and not later
+//! by as much: here they are counted as if it had not been.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +28,7 @@ pub(crate) struct Timer {
     pub(crate) client: u64,
 }
 
-/// The time that somebody has asked for; 0 for none.
+/// The time that somebody has asked for, as [`Timers`] counts; 0 for none.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm(u64);
 
@@ -34,11 +37,24 @@ pub(crate) struct Alarm(u64);
 pub(crate) struct Timers {
     of_clients: BTreeSet<Timer>,
     of_connections: BTreeSet<Timer>,
+    /// By so much the clock was set back, all times together.
+    set_back_ms: u64,
 }
 
 impl Timers {
+    /// The clock was set back.
+    pub(crate) fn set_back(&mut self, by_ms: u64) {
+        self.set_back_ms += by_ms;
+    }
+    /// When an alarm rings, as the clock is now; 0 for never.
+    pub(crate) const fn time_of(&self, alarm: &Alarm) -> u64 {
+        alarm.0.saturating_sub(self.set_back_ms)
+    }
     /// Asks for `timer.at_ms`, in place of what was asked for before; for nothing where that is 0.
-    pub(crate) fn set(&mut self, alarm: &mut Alarm, timer: Timer) {
+    pub(crate) fn set(&mut self, alarm: &mut Alarm, mut timer: Timer) {
+        if timer.at_ms != 0 {
+            timer.at_ms = timer.at_ms.saturating_add(self.set_back_ms);
+        }
         if alarm.0 == timer.at_ms {
             return;
         }
@@ -58,10 +74,11 @@ impl Timers {
     /// When the next time comes.
     pub(crate) fn next_ms(&self) -> Option<u64> {
         let firsts = [self.of_clients.first(), self.of_connections.first()];
-        firsts.into_iter().flatten().map(|timer| timer.at_ms).min()
+        firsts.into_iter().flatten().map(|timer| timer.at_ms.saturating_sub(self.set_back_ms)).min()
     }
     /// Takes a time of a connection that has come, or also of a client. Its owner is to [forget](Alarm::forget) it.
     pub(crate) fn take_due(&mut self, now_ms: u64, of_clients_too: bool) -> Option<Timer> {
+        let now_ms = now_ms.saturating_add(self.set_back_ms);
         let is_due = |timer: Option<&Timer>| timer.is_some_and(|timer| timer.at_ms <= now_ms);
         if is_due(self.of_connections.first()) {
             return self.of_connections.pop_first();
@@ -71,10 +88,6 @@ impl Timers {
 }
 
 impl Alarm {
-    /// When it rings; 0 for never.
-    pub(crate) const fn at_ms(&self) -> u64 {
-        self.0
-    }
     /// It has rung.
     pub(crate) fn forget(&mut self) {
         self.0 = 0;
@@ -107,5 +120,26 @@ mod tests {
         assert_eq!(timers.take_due(3000, false), None, "of a client");
         assert_eq!(timers.take_due(3000, true), Some(timer(3000, 0)));
         assert!(timers.of_clients.is_empty());
+    }
+    /// What was asked for before the clock was set back comes after as long as it was to take, and so does what is
+    /// asked for behind that.
+    #[test]
+    fn a_clock_that_is_set_back_makes_nothing_late() {
+        let mut timers = Timers::default();
+        let mut alarms = [Alarm::default(), Alarm::default(), Alarm::default()];
+        timers.set(&mut alarms[0], timer(10_005, 0));
+        timers.set(&mut alarms[1], timer(u64::MAX, 1));
+        timers.set_back(9_000);
+        assert_eq!((timers.next_ms(), timers.time_of(&alarms[0])), (Some(1_005), 1_005));
+        timers.set(&mut alarms[2], timer(1_003, 2));
+        let mut due = |now_ms| timers.take_due(now_ms, true).map(|timer| timer.client);
+        assert_eq!(due(1_002), None);
+        assert_eq!(due(1_003), Some(2));
+        assert_eq!(due(1_004), None);
+        assert_eq!(due(1_005), Some(0));
+        alarms[0].forget();
+        assert_eq!(timers.time_of(&alarms[0]), 0);
+        timers.set(&mut alarms[1], timer(0, 1));
+        assert_eq!(timers.next_ms(), None, "it was taken back");
     }
 }

@@ -158,6 +158,9 @@ impl<'e> Worker<'e> {
 
     /// The same with the turn of its thread's workers.
     pub(crate) fn tick_in_turn(&mut self, now_ms: u64, now_us: u64, turn: Turn) -> bool {
+        if now_ms < self.now_ms {
+            self.clock_was_set_back(self.now_ms - now_ms);
+        }
         (self.now_ms, self.now_us) = (now_ms, now_us);
         self.io.pen.set_time(now_ms);
         self.io.resumes_left = RESUMED_PER_TICK_MAX;
@@ -220,6 +223,7 @@ impl<'e> Worker<'e> {
         self.has_news
             || self.has_more_to_do()
             || self.stop_ms.is_some()
+            || now_ms < self.now_ms
             || self.io.timers.next_ms().is_some_and(|at_ms| at_ms <= now_ms)
             || self.sweep.is_due(now_ms)
             || self.is_upstream_due()

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
@@ -67,9 +68,9 @@ pub struct Durable {
     farewell: Mutex<Farewell>,
     /// SHUTDOWN FORCE: the server stops though no snapshot can be made.
     is_forced: AtomicBool,
-    /// Since when something that was written is not on the disk, in milliseconds since 1970; 0 for nothing, or where
+    /// Since when something that was written is not on the disk, by a clock that nobody sets; nothing where all is, or
     /// that does not matter.
-    pub unsynced_since_ms: AtomicU64,
+    pub unsynced_since: Mutex<Option<Instant>>,
     /// The first epoch of which not all that was told is on the disk; 0 where nothing is, as before a log's first
     /// snapshot.
     pub unsynced_epoch: AtomicU64,

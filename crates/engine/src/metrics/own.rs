@@ -21,7 +21,7 @@ pub(super) fn write(engine: &Engine, page: &mut Page, now_ms: u64) {
     work(engine, page);
     programs(engine, page);
     triggers(engine, page);
-    kept(engine, page, now_ms);
+    kept(engine, page);
     tls(engine, page, now_ms);
     behind(engine, page);
 }
@@ -181,7 +181,7 @@ fn bounded<const N: usize>(mut rows: Vec<Row<'_, N>>) -> Vec<Row<'_, N>> {
     rows
 }
 
-fn kept(engine: &Engine, page: &mut Page, now_ms: u64) {
+fn kept(engine: &Engine, page: &mut Page) {
     let log = &engine.durable.log;
     for (name, help, figure) in [
         ("weft_log_bytes", "The log since its last snapshot", &log.bytes),
@@ -190,14 +190,13 @@ fn kept(engine: &Engine, page: &mut Page, now_ms: u64) {
     ] {
         page.family(name, Gauge, help).value(figure.load(Relaxed));
     }
-    let since_ms = engine.durable.unsynced_since_ms.load(Relaxed);
-    let age_ms = if since_ms == 0 { 0 } else { now_ms.saturating_sub(since_ms) };
+    let unsynced_s = engine.durable.unsynced_since.lock().map_or(0.0, |since| since.elapsed().as_secs_f64());
     page.family(
         "weft_log_unsynced_seconds",
         Gauge,
         "For how long something was written that is not on the disk",
     )
-    .value(age_ms as f64 / 1000.0);
+    .value(unsynced_s);
     page.family("weft_log_failed", Gauge, "Whether the last write to the log failed")
         .value(u8::from(log.has_failed.load(Relaxed)));
     page.family("weft_writes_refused", Gauge, "Whether writes are refused, because they could not be kept")

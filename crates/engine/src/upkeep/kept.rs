@@ -3,6 +3,7 @@
 //! (`crate::safe`), files, threads (the server's).
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::time::{Duration, Instant};
 
 use crate::config::settings::SYNCS;
 use crate::durable::{Order, Refuser};
@@ -22,7 +23,7 @@ const SNAPSHOT_FAILED: &str = "Valkey is configured to save RDB snapshots, but i
 const STOPS: &str = "the server stops in the middle of what a script has written";
 
 /// How long what was told may not be on the disk before writes are held back.
-const UNSYNCED_MS_MAX: u64 = 2000;
+const UNSYNCED_MAX: Duration = Duration::from_secs(2);
 /// How long a write waits until it is looked at again whether it is still to be held back.
 const BEHIND_MS: u64 = 5;
 
@@ -55,9 +56,9 @@ impl Engine {
     }
     /// Looks whether what was told is not on the disk for too long, or is too much: whoever keeps it may wait for the
     /// disk just now.
-    pub fn look_at_log(&self, now_ms: u64) {
-        let since_ms = self.durable.unsynced_since_ms.load(Relaxed);
-        let is_late = since_ms != 0 && now_ms.saturating_sub(since_ms) > UNSYNCED_MS_MAX;
+    pub fn look_at_log(&self, now: Instant) {
+        let since = *self.durable.unsynced_since.lock();
+        let is_late = since.is_some_and(|since| now.saturating_duration_since(since) > UNSYNCED_MAX);
         if is_late && !self.special.has(special::BEHIND) {
             self.durable.log.syncs_late.fetch_add(1, Relaxed);
         }
@@ -122,7 +123,7 @@ impl Engine {
     pub fn end_synced(&self, is_lost: bool) {
         let _changes = self.safe.changes.lock();
         self.durable.unsynced_epoch.store(0, Relaxed);
-        self.durable.unsynced_since_ms.store(0, Relaxed);
+        *self.durable.unsynced_since.lock() = None;
         if is_lost {
             self.lose_held();
         } else {

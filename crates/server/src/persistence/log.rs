@@ -166,7 +166,7 @@ impl Following {
         }
         if self.engine.special.has(special::BEHIND) {
             // Who waits goes on as soon as the disk has followed.
-            self.engine.look_at_log(self.engine.clock.now_ms());
+            self.engine.look_at_log(now);
         }
         self.sync(is_pressed, now)?;
         self.tell_figures();
@@ -186,7 +186,7 @@ impl Following {
         let durable = &self.engine.durable;
         if self.log.unsynced_bytes() > 0 {
             let since = *self.unsynced_since.get_or_insert_with(|| {
-                durable.unsynced_since_ms.store(self.engine.clock.now_ms(), Relaxed);
+                *durable.unsynced_since.lock() = Some(now);
                 now
             });
             let is_due = match mode {
@@ -204,7 +204,7 @@ impl Following {
             self.synced = self.complete;
         }
         if self.unsynced_since.is_none() || mode == Syncs::No {
-            durable.unsynced_since_ms.store(0, Relaxed);
+            *durable.unsynced_since.lock() = None;
         }
         if !self.log.is_pending() {
             self.engine.set_unsynced(self.unsynced_epoch());

@@ -113,12 +113,10 @@ impl Worker<'_> {
     /// A connection that goes away has sent so many bytes: its client has more time, a second for each kilobyte.
     /// Whoever reads slower than that does it on purpose.
     pub(super) fn farewell_goes_on(&mut self, index: u32, sent: u64) {
-        let Some(connection) = self.io.get(index).filter(|connection| connection.life == Life::Closing)
-        else {
-            return;
-        };
-        let at_ms = connection.alarm.at_ms() + sent;
-        self.io.set_deadline(index, at_ms.min(self.now_ms + FAREWELL_MS));
+        if self.io.get(index).is_some_and(|connection| connection.life == Life::Closing) {
+            let at_ms = self.io.deadline(index) + sent;
+            self.io.set_deadline(index, at_ms.min(self.now_ms + FAREWELL_MS));
+        }
     }
 
     /// A connection owes more than may be. Over RESPB its client, if it has authenticated, gets what has run, and the

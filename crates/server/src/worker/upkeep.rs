@@ -184,6 +184,13 @@ impl Worker<'_> {
         }
     }
 
+    /// The clock of the wall was set back: what is waited for comes when it was to come, not later by as much.
+    pub(super) fn clock_was_set_back(&mut self, by_ms: u64) {
+        self.io.timers.set_back(by_ms);
+        self.sweep.began_ms = self.sweep.began_ms.saturating_sub(by_ms);
+        self.stop_ms = self.stop_ms.map(|stop_ms| stop_ms.saturating_sub(by_ms));
+    }
+
     /// Whether a stopping worker has nothing left to send, or no more time.
     pub(super) fn has_stopped(&mut self) -> bool {
         let Some(stop_ms) = self.stop_ms else { return false };
