@@ -261,6 +261,11 @@ test-tsan: ## tests of the store, the engine and the server under ThreadSanitize
 crash: ## kill a server under clients ROUNDS times, while it loads and while it makes snapshots; what was acknowledged must be there
 	WEFT_CRASH_ROUNDS=$(or $(ROUNDS),1000) cargo test --locked --release --package weft --test crash -- --nocapture
 
+.PHONY: differential-long
+differential-long: ## random commands by Weft and Valkey, and by its fast ways and its full way: each group in each mode for CELL_SECONDS=600, at low priority (two days); then the proofs of effects and undo for PROOF_SECONDS=3600
+	cargo test --locked --release --package weft-engine --test differential --test effects --no-run
+	scripts/differential-long $(or $(CELL_SECONDS),600) $(or $(PROOF_SECONDS),3600)
+
 .PHONY: bench-durability
 bench-durability: ## log and snapshots beside Valkey: CPU, latency, memory, recovery; PARTS=everysec for one; writes docs/benchmarks (about 10 minutes)
 	cargo build --locked --release --package weft

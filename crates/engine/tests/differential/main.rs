@@ -29,8 +29,8 @@
 //! WEFT_DIFF_EVENTS=AKEmn  these keyspace events
 //! ```
 //!
-//! Ten minutes for each group in each mode: `WEFT_DIFF_EACH=yes WEFT_DIFF_SECONDS=600`, in a release build, and the
-//! name of one of the two tests.
+//! Ten minutes for each group in each mode, beside both: `make differential-long`. At its end, as at that of every run,
+//! stands a table of what was run.
 //!
 //! # Adding a group
 //!
@@ -60,6 +60,7 @@ mod server;
 #[path = "../../../protocol/tests/support/skipped.rs"]
 mod skipped;
 mod state;
+mod table;
 mod template;
 mod twin;
 
@@ -73,6 +74,7 @@ use mode::{Mode, Part};
 use pair::{Difference, Pair, Step};
 use peer::{Peer, Remote};
 use plan::{Plan, prepare};
+use table::Cell;
 use twin::Twin;
 
 /// Modes beside a server, and their rounds, when nothing else is asked for.
@@ -161,12 +163,13 @@ fn wanted_modes(short: &[(&str, u64)]) -> Vec<(Mode, u64)> {
     all.into_iter().map(|(name, default)| (Mode::parse(name), rounds(default))).collect()
 }
 
-/// Runs rounds of some groups and gives the kinds of differences that were seen.
+/// Runs rounds of some groups.
 fn compare(
     pair: &mut Pair,
     plan: &dyn Fn(&Pair, u64) -> Vec<Step>,
-    (name, rounds): (&str, u64),
-) -> Vec<String> {
+    (mode, group, rounds): (&str, &str, u64),
+) -> Cell {
+    let name = format!("{mode}, {group}");
     let seconds = number("WEFT_DIFF_SECONDS").map(Duration::from_secs);
     let first = number("WEFT_DIFF_SEED").unwrap_or(1);
     let (mut ran, mut shown) = (Duration::ZERO, Instant::now());
@@ -204,13 +207,14 @@ fn compare(
         ran.as_secs_f64(),
         pair.tally.since(before)
     );
-    kinds.into_iter().map(|(kind, count)| format!("{name}: {kind}, {count} times")).collect()
+    let commands = pair.tally.commands - before.commands;
+    Cell { mode: mode.into(), group: group.into(), commands, kinds }
 }
 
 /// Runs every mode beside a peer that `peer` makes anew for each.
 fn run(short: &[(&str, u64)], each: bool, mut peer: impl FnMut() -> Box<dyn Peer>) {
     let wanted = wanted_groups();
-    let mut differences = Vec::new();
+    let mut cells = Vec::new();
     for (mode, rounds) in wanted_modes(short) {
         let mut pair = Pair::new(peer(), mode);
         if pair.peer.kind() == "redis" && mode.has(Part::User) {
@@ -243,14 +247,15 @@ fn run(short: &[(&str, u64)], each: bool, mut peer: impl FnMut() -> Box<dyn Peer
         if each {
             for group in &groups {
                 let both = [groups[0].clone(), group.clone()];
-                let name = format!("{name}, {}", group.group.name);
-                differences.extend(compare(&mut pair, &steps(&both, 1), (&name, rounds)));
+                cells.push(compare(&mut pair, &steps(&both, 1), (&name, group.group.name, rounds)));
             }
         } else {
-            differences.extend(compare(&mut pair, &steps(&groups, 0), (&name, rounds)));
+            cells.push(compare(&mut pair, &steps(&groups, 0), (&name, "all groups", rounds)));
         }
         accepted::report(&pair.accepted);
     }
+    println!("{}", table::table(&cells));
+    let differences: Vec<String> = cells.iter().flat_map(Cell::differences).collect();
     assert!(differences.is_empty(), "differences:\n{}", differences.join("\n"));
 }
 
