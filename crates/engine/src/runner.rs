@@ -61,12 +61,14 @@ pub(crate) fn run_handler(
 ) -> Result<(), Error> {
     // Without a lock no key is touched, or each by the handler itself.
     let locked = !matches!(context.hold, Hold::Batch(_) | Hold::Nothing);
-    // What a trigger reads is read by its owner, and not by who has fired it.
+    context.local.effects.begin_command(args.spec);
+    let outcome = (handler.run)(context, args, sink);
+    // What a trigger reads is read by its owner, and not by who has fired it. A read that writes is noted behind what it
+    // has told of that itself.
     if locked && (context.fires || !context.is_inner) {
         context.engine.track_read(context.session, args);
     }
-    context.local.effects.begin_command(args.spec);
-    (handler.run)(context, args, sink)?;
+    outcome?;
     if locked && context.has_committed() {
         blocking::note_written(context, args);
     }

@@ -246,6 +246,25 @@ fn databases_are_checked() {
     assert_eq!(bench.text(u, "COPY k DB DB 3"), "1");
     assert_eq!(bench.text(u, "SELECT 3"), "OK");
     assert_eq!(bench.text(u, "GET k"), "nil");
+    // The channel of a shard stands where keys do, and is in no database.
+    let (mut bench, _, u) = with_user(Protocol::Resp2, "+@all ~* &* db=1");
+    assert_eq!(bench.text(u, "GET k"), denied);
+    for command in ["PUBLISH c m", "SPUBLISH c m", "PING"] {
+        assert!(!bench.text(u, command).starts_with('-'), "{command}");
+    }
+}
+
+#[test]
+fn watch_within_multi_is_refused_as_such_before_rights_are() {
+    for rules in ["+@all ~* -watch", "+@all ~a*"] {
+        let (mut bench, a, u) = with_user(Protocol::Resp2, rules);
+        assert!(bench.text(u, "WATCH k").starts_with("-NOPERM"));
+        assert_eq!(bench.text(a, "ACL LOG RESET"), "OK");
+        assert_eq!(bench.text(u, "MULTI"), "OK");
+        assert_eq!(bench.text(u, "WATCH k"), "-ERR Command 'watch' not allowed inside a transaction");
+        assert_eq!(bench.text(u, "EXEC"), "-EXECABORT Transaction discarded because of previous errors.");
+        assert_eq!(bench.text(a, "ACL LOG"), "[]");
+    }
 }
 
 #[test]

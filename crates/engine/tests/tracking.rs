@@ -136,6 +136,33 @@ fn noloop_spares_who_wrote() {
     assert_eq!(got(&mut bench, a), [">[invalidate [k]]"]);
 }
 
+/// PFCOUNT keeps its count with the value: who has read that before is told, and who counts keeps on being told.
+#[test]
+fn who_counts_and_writes_so_is_told_of_what_comes_after() {
+    for (options, own) in [("on", true), ("on NOLOOP", false)] {
+        for count in ["PFCOUNT h", "MULTI", "STRLEN h"] {
+            let mut bench = Bench::new();
+            let [a, b, c] = [(); 3].map(|()| bench.connect(Protocol::Resp3));
+            bench.text(b, "PFADD h x");
+            bench.text(a, &format!("CLIENT TRACKING {options}"));
+            bench.text(c, "CLIENT TRACKING on");
+            bench.text(c, "STRLEN h");
+            if count == "STRLEN h" {
+                bench.text(a, count);
+                assert_eq!(run(&mut bench, a, "PFCOUNT h").len(), 1 + usize::from(own), "{options}");
+            } else if count == "MULTI" {
+                ["MULTI", "PFCOUNT h"].map(|command| bench.text(a, command));
+                assert_eq!(run(&mut bench, a, "EXEC"), ["[1]"], "{options}");
+            } else {
+                assert_eq!(run(&mut bench, a, count), ["1"], "{options}");
+            }
+            assert_eq!(got(&mut bench, c), [">[invalidate [h]]"], "{options}");
+            bench.text(b, "PFADD h y");
+            assert_eq!(got(&mut bench, a), [">[invalidate [h]]"], "{options} {count}");
+        }
+    }
+}
+
 #[test]
 fn optin_and_optout_choose_commands() {
     let mut bench = Bench::new();

@@ -2,7 +2,7 @@
 //! it. Does not own: the text of rules (`super::rules`), users.
 
 use std::collections::BTreeSet;
-use weft_protocol::table::{COMMANDS, CommandId, acl, flag, key_flag, policy};
+use weft_protocol::table::{COMMANDS, CommandId, KeySpec, acl, flag, key_flag, policy};
 
 use crate::args::{Args, command_id};
 use crate::{glob, keys};
@@ -166,13 +166,15 @@ impl Selector {
                 return denied(index);
             }
         }
+        let is_key = |spec: &KeySpec| spec.flags & key_flag::NOT_KEY == 0;
+        let has_keys = spec.key_specs.iter().any(is_key);
         let names_databases = !named.is_empty() || spec.policy & (policy::DB_FIRST | policy::DB_BOTH) != 0;
         let restricted = if names_databases {
-            !spec.key_specs.is_empty() && !dbs.contains(&db.into())
+            has_keys && !dbs.contains(&db.into())
         } else if spec.flags & flag::ALL_DBS != 0 {
             !(0..db_count as u32).all(|db| dbs.contains(&db))
         } else {
-            (spec.acl & (acl::KEYSPACE | acl::READ | acl::WRITE) != 0 || !spec.key_specs.is_empty())
+            (spec.acl & (acl::KEYSPACE | acl::READ | acl::WRITE) != 0 || has_keys)
                 && !dbs.contains(&db.into())
         };
         if restricted { denied(0) } else { Ok(()) }

@@ -61,6 +61,10 @@ impl Core<'_> {
             return Err(ErrorCode::NoAuth.into());
         }
         if !session.user.all {
+            // It is answered so whoever asks.
+            if spec.flags & flag::NO_MULTI != 0 && session.in_multi() {
+                return Err(not_in_multi(spec));
+            }
             self.engine.check_acl(session, args, session.log_place(), self.now_ms)?;
             self.check_reach(args, session, session.next_db())?;
         }
@@ -212,6 +216,10 @@ impl Core<'_> {
     }
 }
 
+fn not_in_multi(spec: &CommandSpec) -> Error {
+    Error::err(format!("Command '{}' not allowed inside a transaction", full_name(spec)))
+}
+
 /// What EXEC answers when it is refused itself.
 pub(super) fn abort(error: Error) -> Error {
     let prefix = if error.prefix() == "ERR" { String::new() } else { format!("{} ", error.prefix()) };
@@ -252,7 +260,7 @@ fn needs_memory(engine: &Engine, handler: Handler, spec: &CommandSpec, session: 
 fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>, session: &Session) -> Result<Verdict, Error> {
     let spec = id.spec();
     if spec.flags & flag::NO_MULTI != 0 {
-        return Err(Error::err(format!("Command '{}' not allowed inside a transaction", full_name(spec))));
+        return Err(not_in_multi(spec));
     }
     if spec.policy & policy::IN_MULTI != 0 {
         return Ok(Verdict::Run(id, handler));

@@ -246,7 +246,9 @@ impl<'e> Executor<'e> {
         self.core.hold(output, from);
         self.core.wake_for_held();
         let paused = matches!(ran, Ran::Paused(_)); // One may have begun meanwhile.
-        session.info.set_flag(client_flag::BLOCKED, paused || session.is_waiting());
+        // What another server runs and does not block says nothing of the kind.
+        let blocks = session.wait.is_some() || session.info.has(client_flag::BLOCKED);
+        session.info.set_flag(client_flag::BLOCKED, paused || blocks);
         session.held -= u32::from(!paused && !had_turn);
         session.look();
         !paused

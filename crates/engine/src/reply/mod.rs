@@ -185,8 +185,9 @@ impl<'a> ReplySink<'a> {
     pub fn double_text(&mut self, text: &str) {
         match self.wire.protocol {
             Protocol::Resp2 => self.resp_bulk(text.as_bytes()),
+            Protocol::Resp3 => self.resp_line(b',', text.as_bytes()),
             Protocol::Json(form) if form.is_flat() => self.json_bulk(form, text.as_bytes()),
-            Protocol::Resp3 | Protocol::Respb | Protocol::Json(_) => {
+            Protocol::Respb | Protocol::Json(_) => {
                 return self.double(text.parse().unwrap_or(f64::NAN));
             }
             Protocol::Captured => self.capture_double_text(text.as_bytes()),

@@ -118,6 +118,11 @@ fn pfcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     if !cached {
         // The count is kept with the value, as Valkey does: a read that writes.
         write(context, &key, hll::count_place(), &hll::count_bytes(count))?;
+        // Whoever has read the key before is told; who counts now reads what he has written.
+        if !context.is_inner {
+            let by = context.session.id();
+            context.engine.invalidate_tracked(&mut context.local.effects, Some(by));
+        }
     }
     sink.int(count as i64);
     Ok(())
