@@ -137,6 +137,14 @@ bench-gateway: ## weft gateway beside twemproxy and HAProxy: CPU an operation, 1
 	cp bench-out/gateway/gateway.json docs/benchmarks/data/
 	@$(MAKE) bench-pages PAGES=gateway
 
+.PHONY: bench-beside
+bench-beside: ## what a client waits that sends now and then, beside busy ones and slow commands, by Weft and by Valkey; writes docs/benchmarks (about 20 minutes)
+	cargo build --locked --release --package weft
+	scripts/bench-beside $(CARGO_TARGET_DIR)/release/weft "$$(dirname "$$(scripts/valkey-driver)")/source/src/valkey-server" bench-out/beside
+	@mkdir -p docs/benchmarks/data/beside
+	cp bench-out/beside/beside.json docs/benchmarks/data/beside/
+	@$(MAKE) bench-pages PAGES=beside
+
 .PHONY: bench-tls
 bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handshake; writes its part of the page (about 3 minutes, and once Valkey's build)
 	cargo build --locked --release --package weft

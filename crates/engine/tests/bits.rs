@@ -3,24 +3,14 @@
 
 mod support;
 
-use support::Bench;
+use support::{Bench, script};
 use weft_engine::reply::Protocol;
 
 const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
-fn converse(lines: &[(&str, &str)]) {
-    for protocol in ALL {
-        let mut bench = Bench::new();
-        let client = bench.connect(protocol);
-        for (command, expected) in lines {
-            assert_eq!(bench.text(client, command), *expected, "{command} over {protocol:?}");
-        }
-    }
-}
-
 #[test]
 fn bitmaps() {
-    converse(&[
+    script(&[
         ("SETBIT b 7 1", "0"),
         ("SETBIT b 7 1", "1"),
         ("SETBIT b 20 1", "0"),
@@ -56,7 +46,7 @@ fn bitmaps() {
 
 #[test]
 fn bitfields() {
-    converse(&[
+    script(&[
         ("BITFIELD f SET i5 100 7 GET u4 0", "[0 0]"),
         ("BITFIELD f INCRBY u2 100 1 OVERFLOW SAT INCRBY u2 102 3", "[1 3]"),
         ("BITFIELD f OVERFLOW FAIL INCRBY u2 102 1 GET u2 102", "[nil 3]"),
@@ -74,7 +64,7 @@ const INVALID_TYPE: &str =
 
 #[test]
 fn hyperloglogs() {
-    converse(&[
+    script(&[
         ("PFADD h a b c", "1"),
         ("PFADD h a", "0"),
         ("PFCOUNT h", "3"),
@@ -99,7 +89,7 @@ fn hyperloglogs() {
 
 #[test]
 fn sorting() {
-    converse(&[
+    script(&[
         ("RPUSH l 3 1 2", "3"),
         ("SORT l", "[1 2 3]"),
         ("SORT l DESC LIMIT 0 2", "[3 2]"),
@@ -120,7 +110,7 @@ fn sorting() {
 
 #[test]
 fn sorting_needs_rights_to_what_it_names() {
-    converse(&[
+    script(&[
         ("RPUSH a 2 1", "2"),
         ("ACL SETUSER u on nopass +@all ~a*", "OK"),
         ("AUTH u x", "OK"),

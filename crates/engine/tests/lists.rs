@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Bench, events_are, show};
+use support::{Bench, events_are, script, show};
 use weft_engine::blocking::End;
 use weft_engine::reply::Protocol;
 
@@ -10,69 +10,63 @@ const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
 #[test]
 fn ends_and_places() {
-    let script = "LPUSHX l a => 0
-         RPUSH l a b c b => 4
-         LPUSH l x y => 6
-         LRANGE l 0 -1 => [y x a b c b]
-         LINDEX l -1 => b
-         LINDEX l 9 => nil
-         LINDEX nope x => nil
-         LINDEX l x => -ERR value is not an integer or out of range
-         LSET l -6 z => OK
-         LSET l 6 z => -ERR index out of range
-         LSET nope x z => -ERR no such key
-         LINSERT l BEFORE b 1 => 7
-         LINSERT l AFTER b 2 => 8
-         LINSERT l AFTER q 2 => -1
-         LINSERT nope AFTER q 2 => 0
-         LRANGE l 0 -1 => [z x a 1 b 2 c b]
-         LPOS l b => 4
-         LPOS l b RANK -1 => 7
-         LPOS l b RANK 1 COUNT 0 => [4 7]
-         LPOS l b RANK -1 COUNT 0 MAXLEN 3 => [7]
-         LPOS l q => nil
-         LPOS l q COUNT 1 => []
-         LPOS l b COUNT -1 => -ERR COUNT can't be negative
-         LREM l -1 b => 1
-         LREM l 0 q => 0
-         LTRIM l 1 -2 => OK
-         LRANGE l -100 100 => [x a 1 b 2]
-         RPOP l => 2
-         LPOP l 2 => [x a]
-         LPOP l 0 => []
-         LPOP nope 0 => nil
-         LPOP l -1 => -ERR value is out of range, must be positive
-         LPOP l 1 1 => -ERR wrong number of arguments for 'lpop' command
-         LMOVE l l LEFT RIGHT => 1
-         LMOVE l m LEFT LEFT => b
-         RPOPLPUSH l m => 1
-         LMOVE l m LEFT UP => -ERR syntax error
-         LMPOP 2 l m RIGHT COUNT 9 => [m [b 1]]
-         LMPOP 2 l m RIGHT => nil
-         LMPOP 1 l RIGHT COUNT 0 => -ERR count should be greater than 0
-         LMPOP 1 l RIGHT COUNT 1 COUNT 1 => -ERR syntax error
-         LMPOP 0 l RIGHT => -ERR numkeys should be greater than 0
-         EXISTS l m => 0
-         RPUSH l a => 1
-         LTRIM l 1 0 => OK
-         TYPE l => none
-         SET s v => OK
-         LPUSH s a => -WRONGTYPE Operation against a key holding the wrong kind of value
-         RPUSH l a => 1
-         LMOVE l s LEFT LEFT => -WRONGTYPE Operation against a key holding the wrong kind of value
-         LLEN l => 1
-         BLPOP l 0 => [l a]
-         BLPOP l inf => -ERR timeout is out of range
-         BLPOP l -1 => -ERR timeout is negative
-         BLPOP l x => -ERR timeout is not a float or out of range";
-    for protocol in ALL {
-        let mut bench = Bench::new();
-        let client = bench.connect(protocol);
-        for line in script.lines().map(str::trim) {
-            let (command, expected) = line.split_once(" => ").expect("command => reply");
-            assert_eq!(bench.text(client, command), expected, "{protocol:?}: {command}");
-        }
-    }
+    script(&[
+        ("LPUSHX l a", "0"),
+        ("RPUSH l a b c b", "4"),
+        ("LPUSH l x y", "6"),
+        ("LRANGE l 0 -1", "[y x a b c b]"),
+        ("LINDEX l -1", "b"),
+        ("LINDEX l 9", "nil"),
+        ("LINDEX nope x", "nil"),
+        ("LINDEX l x", "-ERR value is not an integer or out of range"),
+        ("LSET l -6 z", "OK"),
+        ("LSET l 6 z", "-ERR index out of range"),
+        ("LSET nope x z", "-ERR no such key"),
+        ("LINSERT l BEFORE b 1", "7"),
+        ("LINSERT l AFTER b 2", "8"),
+        ("LINSERT l AFTER q 2", "-1"),
+        ("LINSERT nope AFTER q 2", "0"),
+        ("LRANGE l 0 -1", "[z x a 1 b 2 c b]"),
+        ("LPOS l b", "4"),
+        ("LPOS l b RANK -1", "7"),
+        ("LPOS l b RANK 1 COUNT 0", "[4 7]"),
+        ("LPOS l b RANK -1 COUNT 0 MAXLEN 3", "[7]"),
+        ("LPOS l q", "nil"),
+        ("LPOS l q COUNT 1", "[]"),
+        ("LPOS l b COUNT -1", "-ERR COUNT can't be negative"),
+        ("LREM l -1 b", "1"),
+        ("LREM l 0 q", "0"),
+        ("LTRIM l 1 -2", "OK"),
+        ("LRANGE l -100 100", "[x a 1 b 2]"),
+        ("RPOP l", "2"),
+        ("LPOP l 2", "[x a]"),
+        ("LPOP l 0", "[]"),
+        ("LPOP nope 0", "nil"),
+        ("LPOP l -1", "-ERR value is out of range, must be positive"),
+        ("LPOP l 1 1", "-ERR wrong number of arguments for 'lpop' command"),
+        ("LMOVE l l LEFT RIGHT", "1"),
+        ("LMOVE l m LEFT LEFT", "b"),
+        ("RPOPLPUSH l m", "1"),
+        ("LMOVE l m LEFT UP", "-ERR syntax error"),
+        ("LMPOP 2 l m RIGHT COUNT 9", "[m [b 1]]"),
+        ("LMPOP 2 l m RIGHT", "nil"),
+        ("LMPOP 1 l RIGHT COUNT 0", "-ERR count should be greater than 0"),
+        ("LMPOP 1 l RIGHT COUNT 1 COUNT 1", "-ERR syntax error"),
+        ("LMPOP 0 l RIGHT", "-ERR numkeys should be greater than 0"),
+        ("EXISTS l m", "0"),
+        ("RPUSH l a", "1"),
+        ("LTRIM l 1 0", "OK"),
+        ("TYPE l", "none"),
+        ("SET s v", "OK"),
+        ("LPUSH s a", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
+        ("RPUSH l a", "1"),
+        ("LMOVE l s LEFT LEFT", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
+        ("LLEN l", "1"),
+        ("BLPOP l 0", "[l a]"),
+        ("BLPOP l inf", "-ERR timeout is out of range"),
+        ("BLPOP l -1", "-ERR timeout is negative"),
+        ("BLPOP l x", "-ERR timeout is not a float or out of range"),
+    ]);
 }
 
 #[test]

@@ -2,104 +2,92 @@
 
 mod support;
 
-use support::{Bench, events_are, show};
+use support::{Bench, events_are, script, show};
 use weft_engine::blocking::End;
 use weft_engine::reply::Protocol;
 
 const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
-/// Runs a conversation: `command => reply`, one to a line.
-fn converse(script: &str) {
-    for protocol in ALL {
-        let mut bench = Bench::new();
-        let client = bench.connect(protocol);
-        for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            let (command, expected) = line.split_once(" => ").expect("command => reply");
-            assert_eq!(bench.text(client, command), expected, "{protocol:?}: {command}");
-        }
-    }
-}
-
 #[test]
 fn set_with_options() {
-    converse(
-        "SET k v NX => OK
-         SET k w NX => nil
-         SET k w XX GET => v
-         SET nope w XX => nil
-         SET nope w XX GET => nil
-         SET k x IFEQ v => nil
-         SET k x IFEQ w GET => w
-         SET k y EX 10 => OK
-         TTL k => 10
-         SET k z KEEPTTL => OK
-         TTL k => 10
-         SET k z => OK
-         TTL k => -1
-         SET k z PXAT 1700000005000 => OK
-         PTTL k => 5000
-         SET k z EXAT 1 => OK
-         EXISTS k => 0
-         SET k z EX 0 => -ERR invalid expire time in 'set' command
-         SET k z NX XX => -ERR syntax error
-         LPUSH l 1 => 1
-         SET l 1 GET => -WRONGTYPE Operation against a key holding the wrong kind of value
-         SET l 1 => OK
-         TYPE l => string
-         SETEX k 5 v => OK
-         PSETEX k 0 v => -ERR invalid expire time in 'psetex' command
-         GETEX k PERSIST => v
-         TTL k => -1
-         GETEX k EX 7 => v
-         TTL k => 7
-         GETEX k PXAT 1 => v
-         GET k => nil
-         MSETEX 2 a 1 b 2 NX EX 9 => 1
-         MSETEX 1 a 1 NX => 0
-         TTL b => 9
-         MSETEX 3 a 1 => -ERR syntax error
-         MSETEX 0 a 1 => -ERR invalid numkeys value or out of range",
-    );
+    script(&[
+        ("SET k v NX", "OK"),
+        ("SET k w NX", "nil"),
+        ("SET k w XX GET", "v"),
+        ("SET nope w XX", "nil"),
+        ("SET nope w XX GET", "nil"),
+        ("SET k x IFEQ v", "nil"),
+        ("SET k x IFEQ w GET", "w"),
+        ("SET k y EX 10", "OK"),
+        ("TTL k", "10"),
+        ("SET k z KEEPTTL", "OK"),
+        ("TTL k", "10"),
+        ("SET k z", "OK"),
+        ("TTL k", "-1"),
+        ("SET k z PXAT 1700000005000", "OK"),
+        ("PTTL k", "5000"),
+        ("SET k z EXAT 1", "OK"),
+        ("EXISTS k", "0"),
+        ("SET k z EX 0", "-ERR invalid expire time in 'set' command"),
+        ("SET k z NX XX", "-ERR syntax error"),
+        ("LPUSH l 1", "1"),
+        ("SET l 1 GET", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
+        ("SET l 1", "OK"),
+        ("TYPE l", "string"),
+        ("SETEX k 5 v", "OK"),
+        ("PSETEX k 0 v", "-ERR invalid expire time in 'psetex' command"),
+        ("GETEX k PERSIST", "v"),
+        ("TTL k", "-1"),
+        ("GETEX k EX 7", "v"),
+        ("TTL k", "7"),
+        ("GETEX k PXAT 1", "v"),
+        ("GET k", "nil"),
+        ("MSETEX 2 a 1 b 2 NX EX 9", "1"),
+        ("MSETEX 1 a 1 NX", "0"),
+        ("TTL b", "9"),
+        ("MSETEX 3 a 1", "-ERR syntax error"),
+        ("MSETEX 0 a 1", "-ERR invalid numkeys value or out of range"),
+    ]);
 }
 
 #[test]
 fn numbers() {
-    converse(
-        "SET f 3.0e3 => OK
-         INCRBYFLOAT f 200 => 3200
-         OBJECT ENCODING f => embstr
-         SET f 0.1 => OK
-         INCRBYFLOAT f 0.2 => 0.3
-         INCRBYFLOAT f inf => -ERR increment would produce NaN or Infinity
-         INCRBYFLOAT f x => -ERR value is not a valid float
-         INCR f => -ERR value is not an integer or out of range
-         INCR n => 1
-         INCRBY n 9223372036854775807 => -ERR increment or decrement would overflow
-         DECRBY n -9223372036854775808 => -ERR decrement would overflow
-         DECRBY n 3 => -2
-         APPEND n 5 => 3
-         GET n => -25
-         OBJECT ENCODING n => raw
-         INCR n => -24
-         OBJECT ENCODING n => int",
-    );
+    script(&[
+        ("SET f 3.0e3", "OK"),
+        ("INCRBYFLOAT f 200", "3200"),
+        ("OBJECT ENCODING f", "embstr"),
+        ("SET f 0.1", "OK"),
+        ("INCRBYFLOAT f 0.2", "0.3"),
+        ("INCRBYFLOAT f inf", "-ERR increment would produce NaN or Infinity"),
+        ("INCRBYFLOAT f x", "-ERR value is not a valid float"),
+        ("INCR f", "-ERR value is not an integer or out of range"),
+        ("INCR n", "1"),
+        ("INCRBY n 9223372036854775807", "-ERR increment or decrement would overflow"),
+        ("DECRBY n -9223372036854775808", "-ERR decrement would overflow"),
+        ("DECRBY n 3", "-2"),
+        ("APPEND n 5", "3"),
+        ("GET n", "-25"),
+        ("OBJECT ENCODING n", "raw"),
+        ("INCR n", "-24"),
+        ("OBJECT ENCODING n", "int"),
+    ]);
 }
 
 #[test]
 fn parts_of_strings() {
-    converse(
-        "SETRANGE s 3 abc => 6
-         STRLEN s => 6
-         SETRANGE s -1 a => -ERR offset is out of range
-         SETRANGE s 536870911 ab => -ERR string exceeds maximum allowed size (proto-max-bulk-len)
-         GETRANGE s 3 -1 => abc
-         SUBSTR s 3 3 => a
-         SET a ohmytext => OK
-         SET b mynewtext => OK
-         LCS a b => mytext
-         LCS a b LEN => 6
-         LCS a b IDX LEN => -ERR If you want both the length and indexes, please just use IDX.",
-    );
+    script(&[
+        ("SETRANGE s 3 abc", "6"),
+        ("STRLEN s", "6"),
+        ("SETRANGE s -1 a", "-ERR offset is out of range"),
+        ("SETRANGE s 536870911 ab", "-ERR string exceeds maximum allowed size (proto-max-bulk-len)"),
+        ("GETRANGE s 3 -1", "abc"),
+        ("SUBSTR s 3 3", "a"),
+        ("SET a ohmytext", "OK"),
+        ("SET b mynewtext", "OK"),
+        ("LCS a b", "mytext"),
+        ("LCS a b LEN", "6"),
+        ("LCS a b IDX LEN", "-ERR If you want both the length and indexes, please just use IDX."),
+    ]);
     let mut bench = Bench::new();
     let client = bench.connect(Protocol::Resp3);
     bench.text(client, "MSET a ohmytext b mynewtext");
@@ -111,41 +99,41 @@ fn parts_of_strings() {
 
 #[test]
 fn keys_of_any_type() {
-    converse(
-        "SET a 1 => OK
-         EXISTS a a b => 2
-         EXPIRE a 10 XX => 0
-         EXPIRE a 10 NX => 1
-         EXPIRE a 5 GT => 0
-         EXPIRE a 5 LT => 1
-         EXPIRE a 5 GT LT => -ERR GT and LT options at the same time are not compatible
-         EXPIRE a 5 FOO => -ERR Unsupported option FOO
-         RENAME a b => OK
-         TTL b => 5
-         PERSIST b => 1
-         RENAME a b => -ERR no such key
-         COPY b c => 1
-         COPY b c => 0
-         COPY b c REPLACE DB 1 => 1
-         COPY b b => -ERR source and destination objects are the same
-         MOVE c 1 => 0
-         MOVE b 1 => 1
-         MOVE b 99 => -ERR DB index is out of range
-         DBSIZE => 1
-         SWAPDB 0 1 => OK
-         DBSIZE => 2
-         RANDOMKEY => b
-         KEYS [a-b] => [b]
-         SCAN 0 COUNT 100 MATCH b => [0 [b]]
-         SCAN 0 TYPE nope => -ERR unknown type name 'nope'
-         SCAN x => -ERR invalid cursor
-         EXPIRE b -1 => 1
-         UNLINK b c => 1
-         FLUSHALL => OK
-         DBSIZE => 0
-         WAIT 0 0 => 0
-         WAITAOF 0 0 0 => [0 0]",
-    );
+    script(&[
+        ("SET a 1", "OK"),
+        ("EXISTS a a b", "2"),
+        ("EXPIRE a 10 XX", "0"),
+        ("EXPIRE a 10 NX", "1"),
+        ("EXPIRE a 5 GT", "0"),
+        ("EXPIRE a 5 LT", "1"),
+        ("EXPIRE a 5 GT LT", "-ERR GT and LT options at the same time are not compatible"),
+        ("EXPIRE a 5 FOO", "-ERR Unsupported option FOO"),
+        ("RENAME a b", "OK"),
+        ("TTL b", "5"),
+        ("PERSIST b", "1"),
+        ("RENAME a b", "-ERR no such key"),
+        ("COPY b c", "1"),
+        ("COPY b c", "0"),
+        ("COPY b c REPLACE DB 1", "1"),
+        ("COPY b b", "-ERR source and destination objects are the same"),
+        ("MOVE c 1", "0"),
+        ("MOVE b 1", "1"),
+        ("MOVE b 99", "-ERR DB index is out of range"),
+        ("DBSIZE", "1"),
+        ("SWAPDB 0 1", "OK"),
+        ("DBSIZE", "2"),
+        ("RANDOMKEY", "b"),
+        ("KEYS [a-b]", "[b]"),
+        ("SCAN 0 COUNT 100 MATCH b", "[0 [b]]"),
+        ("SCAN 0 TYPE nope", "-ERR unknown type name 'nope'"),
+        ("SCAN x", "-ERR invalid cursor"),
+        ("EXPIRE b -1", "1"),
+        ("UNLINK b c", "1"),
+        ("FLUSHALL", "OK"),
+        ("DBSIZE", "0"),
+        ("WAIT 0 0", "0"),
+        ("WAITAOF 0 0 0", "[0 0]"),
+    ]);
 }
 
 #[test]
