@@ -149,14 +149,21 @@ void respbLeave(carrier *k, int code, const char *reason) {
     respbActivate(k);
 }
 
-static void eachChannelFree(carrier *k) {
-    for (int page = 0; page < PAGES; page++) {
-        if (!k->pages[page]) continue;
-        for (int i = 0; i < PAGE_CHANNELS; i++) {
-            channel *ch = k->pages[page][i];
-            if (ch) freeClient(ch->client);
-        }
+/* The next open channel from a number on, which is moved behind it; NULL when there is none. */
+static channel *nextChannel(carrier *k, unsigned *number) {
+    while (*number < NUMBERS) {
+        channel **page = k->pages[*number / PAGE_CHANNELS];
+        if (!page) *number |= PAGE_CHANNELS - 1;
+        channel *ch = page ? page[*number % PAGE_CHANNELS] : NULL;
+        ++*number;
+        if (ch) return ch;
     }
+    return NULL;
+}
+
+static void eachChannelFree(carrier *k) {
+    unsigned number = 0;
+    for (channel *ch; (ch = nextChannel(k, &number));) freeClient(ch->client);
 }
 
 /* Answers all that has run, says GOAWAY and ends our direction once it is sent. */
@@ -187,39 +194,32 @@ static void carrierFree(carrier *k) {
 
 /* Runs what waits in the queues of channels that have a user now. */
 static void runAwaited(carrier *k) {
-    for (int page = 0; page < PAGES; page++) {
-        for (int i = 0; k->pages[page] && i < PAGE_CHANNELS && !k->leaving; i++) {
-            channel *ch = k->pages[page][i];
-            if (!ch || ch->awaits_user) continue;
-            client *c = ch->client;
-            if (c->cmd_queue.off == c->cmd_queue.len || !canParseCommand(c)) continue;
-            if (processInputBuffer(c) == C_OK) respbAfterRun(k, c);
-        }
+    unsigned number = 0;
+    for (channel *ch; !k->leaving && (ch = nextChannel(k, &number));) {
+        client *c = ch->client;
+        if (ch->awaits_user || c->cmd_queue.off == c->cmd_queue.len || !canParseCommand(c)) continue;
+        if (processInputBuffer(c) == C_OK) respbAfterRun(k, c);
     }
 }
 
 /* Whether a pause still holds a channel. Of those that it holds no more, what blocks and has a full queue ends. */
 static int isHeld(carrier *k) {
-    for (int page = 0; page < PAGES; page++) {
-        for (int i = 0; k->pages[page] && i < PAGE_CHANNELS && !k->leaving; i++) {
-            channel *ch = k->pages[page][i];
-            if (!ch || !ch->client->flag.blocked) continue;
-            if (ch->client->bstate->btype == BLOCKED_POSTPONE) return 1;
-            if (ch->queue_bytes) respbCountQueue(ch);
-            if (ch->queue_bytes && respbQueueIsFull(ch, 0)) respbChannelEnd(ch, RESPB_QUEUE_FULL);
-        }
+    unsigned number = 0;
+    for (channel *ch; !k->leaving && (ch = nextChannel(k, &number));) {
+        if (!ch->client->flag.blocked) continue;
+        if (ch->client->bstate->btype == BLOCKED_POSTPONE) return 1;
+        if (ch->queue_bytes) respbCountQueue(ch);
+        if (ch->queue_bytes && respbQueueIsFull(ch, 0)) respbChannelEnd(ch, RESPB_QUEUE_FULL);
     }
     return 0;
 }
 
 /* Ends channels that are past their output limit and have nothing under way. */
 static void endOver(carrier *k) {
+    unsigned number = 0;
     k->has_over = 0;
-    for (int page = 0; page < PAGES; page++) {
-        for (int i = 0; k->pages[page] && i < PAGE_CHANNELS && !k->leaving; i++) {
-            channel *ch = k->pages[page][i];
-            if (ch && ch->is_over) respbChannelEnd(ch, RESPB_OUTPUT_FULL);
-        }
+    for (channel *ch; !k->leaving && (ch = nextChannel(k, &number));) {
+        if (ch->is_over) respbChannelEnd(ch, RESPB_OUTPUT_FULL);
     }
 }
 
