@@ -87,20 +87,62 @@ const FRAME_HEAD_BYTES: usize = 6;
 const FRAME_LEN_BYTES: usize = 4;
 const FRAME_END_BYTES: usize = 1;
 
-/// Writes a string that is set and has no expiry as RESPB has it. Says whether it did: key or text may be too long.
+/// Bytes of the [`frame`] of a key and a text, where these are not too long.
 #[inline]
-pub(crate) fn frame(out: &mut Vec<u8>, db: u8, key: &[u8], text: &[u8]) -> bool {
-    let (Ok(key_len), Ok(text_len)) = (u16::try_from(key.len()), u32::try_from(text.len())) else {
+pub(crate) fn frame_bytes(key: &[u8], text: &[u8]) -> Option<usize> {
+    let is_short = key.len() <= usize::from(u16::MAX) && text.len() <= u32::MAX as usize;
+    is_short.then(|| FRAME_HEAD_BYTES + key.len() + FRAME_LEN_BYTES + text.len() + FRAME_END_BYTES)
+}
+/// Writes a string that is set and has no expiry as RESPB has it, into the [`frame_bytes`] that it takes. Says whether
+/// it has as many: a row that is written piece by piece would look at its end for each.
+#[inline(always)]
+pub(crate) fn frame(out: &mut [u8], db: u8, key: &[u8], text: &[u8]) -> bool {
+    let [high, low] = (key.len() as u16).to_be_bytes();
+    let Some((head, out)) = out.split_first_chunk_mut() else { return false };
+    *head = [verb::SET_FRAME, 1, 0, db, high, low];
+    let Some((name, out)) = out.split_at_mut_checked(key.len()) else { return false };
+    copy_short(name, key);
+    let Some((len, out)) = out.split_first_chunk_mut::<FRAME_LEN_BYTES>() else { return false };
+    *len = (text.len() as u32).to_be_bytes();
+    let Some((end, out)) = out.split_last_mut() else { return false };
+    *end = 0;
+    if out.len() != text.len() {
         return false;
-    };
-    let [high, low] = key_len.to_be_bytes();
-    out.reserve(FRAME_HEAD_BYTES + key.len() + FRAME_LEN_BYTES + text.len() + FRAME_END_BYTES);
-    out.extend_from_slice(&[verb::SET_FRAME, 1, 0, db, high, low]);
-    out.extend_from_slice(key);
-    out.extend_from_slice(&text_len.to_be_bytes());
-    out.extend_from_slice(text);
-    out.push(0);
+    }
+    copy_short(out, text);
     true
+}
+/// Copies as many bytes as there are, without a call where they are few, as keys and texts are mostly.
+#[inline(always)]
+fn copy_short(to: &mut [u8], from: &[u8]) {
+    // Two pieces, which overlap.
+    if from.len() <= 32
+        && let (Some(first), Some(last)) = (from.first_chunk::<16>(), from.last_chunk::<16>())
+    {
+        if let Some(to) = to.first_chunk_mut() {
+            *to = *first;
+        }
+        if let Some(to) = to.last_chunk_mut() {
+            *to = *last;
+        }
+    } else if from.len() <= 16
+        && let (Some(first), Some(last)) = (from.first_chunk::<8>(), from.last_chunk::<8>())
+    {
+        if let Some(to) = to.first_chunk_mut() {
+            *to = *first;
+        }
+        if let Some(to) = to.last_chunk_mut() {
+            *to = *last;
+        }
+    } else {
+        copy_long(to, from);
+    }
+}
+/// A call that the loop around it need not keep registers for.
+#[cold]
+#[inline(never)]
+fn copy_long(to: &mut [u8], from: &[u8]) {
+    to.copy_from_slice(from);
 }
 /// Database, key and text of the frame that some bytes begin with, and its length.
 #[inline]

@@ -43,6 +43,8 @@ const LENT: u32 = 1 << 31;
 /// Bytes of the shard and the count of a group in a row, and of their number.
 const PLACE_BYTES: usize = 8;
 const PLACES_BYTES: usize = 4;
+/// Bytes of room that a row makes at once: about what a client with a pipeline of 16 fills.
+const ROOM_BYTES: usize = 1024;
 /// Bits of a count in a row: at a million writes a second to one shard they last for nine years.
 const COUNT_BITS: u32 = 48;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
@@ -144,7 +146,8 @@ impl Outbox {
     /// Small groups that follow each other, unless too many wait.
     pub(crate) fn row(&self) -> Option<Row<'_>> {
         let frames = self.backlog.has_room().then(|| lock(&self.frames))?;
-        Some(Row { from: frames.bytes.len(), frames, open: None, backlog: &self.backlog })
+        let from = frames.bytes.len();
+        Some(Row { from, at: from, frames, open: None, backlog: &self.backlog })
     }
 }
 
@@ -153,14 +156,17 @@ pub(crate) struct Row<'o> {
     frames: MutexGuard<'o, Frames>,
     /// Where they begin.
     from: usize,
+    /// Where the next one goes. What is behind that in the buffer is room.
+    at: usize,
     /// Where the row begins that the next one joins, and its epoch.
     open: Option<(usize, u64)>,
     backlog: &'o Backlog,
 }
 
 impl Row<'_> {
-    /// Adds the group of a short string that was set, and has no expiry.
-    #[inline]
+    /// Adds the group of a short string that was set, and has no expiry. Part of the loop that it is called in: a call
+    /// costs as much as writing the group.
+    #[inline(always)]
     pub(crate) fn set(
         &mut self,
         epoch: u64,
@@ -171,18 +177,25 @@ impl Row<'_> {
         if self.open.is_none_or(|(_, of)| of != epoch) {
             self.begin(epoch);
         }
+        let Some(len) = tape::frame_bytes(key, text) else {
+            return self.set_long(epoch, (shard, count), db, (key, text));
+        };
         let frames = &mut *self.frames;
-        if tape::frame(&mut frames.bytes, db, key, text) {
-            frames.places.push(u64::from(shard) << COUNT_BITS | count & COUNT_MASK);
-        } else {
-            self.set_long(epoch, (shard, count), db, (key, text));
+        if frames.bytes.len() - self.at < len {
+            make_room(&mut frames.bytes, self.at + len);
         }
+        let is_written = tape::frame(&mut frames.bytes[self.at..][..len], db, key, text);
+        debug_assert!(is_written, "it has its room");
+        self.at += len;
+        frames.places.push(u64::from(shard) << COUNT_BITS | count & COUNT_MASK);
     }
     /// A row of this epoch begins.
+    #[cold]
     fn begin(&mut self, epoch: u64) {
         self.close();
-        self.open = Some((self.frames.bytes.len(), epoch));
+        self.open = Some((self.at, epoch));
         self.frames.bytes.extend_from_slice(&head(0, epoch, ROW));
+        self.at = self.frames.bytes.len();
     }
     /// The same of one whose key is too long for a row.
     #[cold]
@@ -193,16 +206,19 @@ impl Row<'_> {
         self.frames.bytes.extend_from_slice(&shard_bytes(shard));
         tape::set(&mut self.frames.bytes, db, key, text);
         self.end_frame(at);
+        self.at = self.frames.bytes.len();
     }
-    /// What comes next joins no row.
+    /// What comes next joins no row, and stands right behind it.
     fn close(&mut self) {
         if let Some((at, _)) = self.open.take() {
             let Frames { bytes, places, .. } = &mut *self.frames;
+            bytes.truncate(self.at);
             bytes.reserve(places.len() * PLACE_BYTES + PLACES_BYTES);
             places.iter().for_each(|place| bytes.extend_from_slice(&place.to_le_bytes()));
             bytes.extend_from_slice(&(places.len() as u32).to_le_bytes());
             places.clear();
             self.end_frame(at);
+            self.at = self.frames.bytes.len();
         }
     }
     /// The frame that begins there ends here.
@@ -220,6 +236,12 @@ impl Drop for Row<'_> {
             self.backlog.add(self.frames.bytes.len() - self.from);
         }
     }
+}
+
+/// Makes a buffer so long, and longer than the next groups need: it is not looked at again for each.
+#[cold]
+fn make_room(bytes: &mut Vec<u8>, len: usize) {
+    bytes.resize(len + ROOM_BYTES, 0);
 }
 
 /// Of frames those from one number to another.
@@ -357,8 +379,8 @@ impl<'q> Frame<'q> {
         let all = word(number, 0) as usize;
         let (effects, places) = rest[HEAD_BYTES..].split_at(rest.len() - HEAD_BYTES - all * PLACE_BYTES);
         let mut count = done;
-        for place in places[done * PLACE_BYTES..].chunks_exact(PLACE_BYTES) {
-            let place = u64::from(word(place, 0)) | u64::from(word(place, 4)) << 32;
+        for place in places.as_chunks().0.iter().skip(done) {
+            let place = u64::from_le_bytes(*place);
             let last = &mut given[(place >> COUNT_BITS) as usize];
             if (*last + 1) & COUNT_MASK != place & COUNT_MASK {
                 break;

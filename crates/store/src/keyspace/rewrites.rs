@@ -28,6 +28,7 @@ impl Batch<'_> {
             counters: self.counters,
             recorder,
             row: None,
+            epoch: None,
             db,
             times: (mode.fresh(now_ms), now_ms),
             writes: 0,
@@ -44,6 +45,8 @@ pub struct Rewrites<'b> {
     recorder: &'b Recorder,
     /// Where a log is told of them, once the first one was to be.
     row: Option<Row<'b>>,
+    /// The epoch of all of them, where nobody else is in the keyspace.
+    epoch: Option<u64>,
     db: u8,
     /// The access clock of what is written, and the time.
     times: (u32, u64),
@@ -80,8 +83,16 @@ impl Rewrites<'_> {
             && let Some(row) = &mut self.row
         {
             let count = hold.next_group();
-            let epoch = self.keyspace.hub().begin_group(self.keyspace.directory.domain.epoch());
-            self.recorder.told_in(epoch);
+            let epoch = match self.epoch {
+                Some(epoch) => epoch,
+                None => {
+                    let epoch = self.keyspace.hub().begin_group(self.keyspace.directory.domain.epoch());
+                    self.recorder.told_in(epoch);
+                    // Nobody else writes meanwhile who could have told of a later one in this shard before.
+                    self.epoch = self.alone.map(|_| epoch);
+                    epoch
+                }
+            };
             row.set(epoch, (shard, count), self.db, (key.bytes(), text));
         }
         self.writes += 1;
