@@ -269,6 +269,11 @@ test-tsan: ## tests of the store, the engine and the server under ThreadSanitize
 crash: ## kill a server under clients ROUNDS times, while it loads and while it makes snapshots; what was acknowledged must be there
 	WEFT_CRASH_ROUNDS=$(or $(ROUNDS),1000) cargo test --locked --release --package weft --test crash -- --nocapture
 
+.PHONY: crash-disk
+crash-disk: ## the power goes at every step of writing logs and snapshots, and of starts, with new seeds for SECONDS (3600)
+	WEFT_DISK_SECONDS=$(or $(filter-out 0,$(SECONDS)),3600) cargo test --locked --release --package weft-persist \
+		--test log --test snapshot -- --nocapture step half
+
 .PHONY: differential-long
 differential-long: ## random commands by Weft and Valkey, and by its fast ways and its full way: each group in each mode for CELL_SECONDS=600, at low priority (two days); then the proofs of effects and undo for PROOF_SECONDS=3600
 	cargo test --locked --release --package weft-engine --test differential --test effects --no-run

@@ -293,14 +293,16 @@ fn every_flipped_bit_of_a_snapshot_and_its_manifest_is_found() {
 fn a_snapshot_that_is_cut_at_any_step_loses_nothing() {
     let whole = Simulated::default();
     behind_a_snapshot(&whole, &mut 0).expect("nothing fails");
-    for step in 0..whole.steps() {
-        for seed in 0..3 {
+    let mut cuts = 0;
+    for seed in support::seeds(3) {
+        for step in 0..whole.steps() {
             let disk = Simulated::default();
             disk.cut_at(step);
             let mut safe = 0;
             // What only gives room back may fail without a word.
             let _ = behind_a_snapshot(&disk, &mut safe);
-            let mut dice = Dice::new(step * 10 + seed);
+            cuts += 1;
+            let mut dice = Dice::new(seed * 10_000 + step);
             let after = disk.after_cut(&mut |below| dice.below(below));
             let (read, _) = read(&after).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
             let there = whole_groups(&read);
@@ -308,6 +310,7 @@ fn a_snapshot_that_is_cut_at_any_step_loses_nothing() {
             support::start_is_cut_at_any_step(&after, &read, &mut dice);
         }
     }
+    println!("{cuts} cuts, and three of a start behind each");
 }
 
 #[test]
@@ -368,13 +371,13 @@ fn what_was_synced_outlives_a_cut_at_any_step() {
     run(&whole, &mut 0, &mut Vec::new()).expect("nothing fails");
     let mut torn = 0;
     // The last step removes what is no part of the log.
-    for step in 0..whole.steps() - 1 {
-        for seed in 0..3 {
+    for seed in support::seeds(3) {
+        for step in 0..whole.steps() - 1 {
             let disk = Simulated::default();
             disk.cut_at(step);
             let (mut safe, mut written) = (0, Vec::new());
             run(&disk, &mut safe, &mut written).expect_err("the power goes");
-            let mut dice = Dice::new(step * 10 + seed);
+            let mut dice = Dice::new(seed * 10_000 + step);
             let after = disk.after_cut(&mut |below| dice.below(below));
             let (read, summary) =
                 read(&after).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
@@ -383,6 +386,7 @@ fn what_was_synced_outlives_a_cut_at_any_step() {
             support::start_is_cut_at_any_step(&after, &read, &mut dice);
         }
     }
+    println!("{torn} ends were torn, and three of a start cut behind each");
     assert!(torn > 20, "{torn} ends were torn");
 }
 
@@ -407,19 +411,22 @@ fn a_large_group_is_never_kept_by_half() {
     let (mut safe, mut written) = (0, Vec::new());
     run(&whole, &mut safe, &mut written).expect("nothing fails");
     assert_eq!(read(&whole).expect("it is whole").0, written);
-    let (mut torn, seed) = (0, 7);
-    let mut dice = Dice::new(seed);
-    for step in 0..whole.steps() - 1 {
-        let disk = Simulated::default();
-        disk.cut_at(step);
-        let (mut safe, mut written) = (0, Vec::new());
-        run(&disk, &mut safe, &mut written).expect_err("the power goes");
-        let after = disk.after_cut(&mut |below| dice.below(below));
-        let (read, summary) =
-            read(&after).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
-        assert!(read.len() >= safe && written.starts_with(&read), "step {step}, seed {seed}: {safe}");
-        torn += usize::from(summary.torn.is_some());
+    let mut torn = 0;
+    for seed in support::seeds(1) {
+        for step in 0..whole.steps() - 1 {
+            let disk = Simulated::default();
+            disk.cut_at(step);
+            let (mut safe, mut written) = (0, Vec::new());
+            run(&disk, &mut safe, &mut written).expect_err("the power goes");
+            let mut dice = Dice::new(seed * 10_000 + step);
+            let after = disk.after_cut(&mut |below| dice.below(below));
+            let (read, summary) =
+                read(&after).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
+            assert!(read.len() >= safe && written.starts_with(&read), "step {step}, seed {seed}: {safe}");
+            torn += usize::from(summary.torn.is_some());
+        }
     }
+    println!("{torn} ends were torn");
     assert!(torn > 5, "{torn} ends were torn");
 }
 

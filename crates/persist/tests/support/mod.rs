@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weft_persist::disk::simulated::Simulated;
 use weft_persist::{Decoder, Disk, Kept, Log, LogOptions, Problem, Summary};
@@ -29,6 +30,26 @@ impl Dice {
         self.0 ^= self.0 << 17;
         (self.0 >> 11) as usize % below.max(1)
     }
+}
+
+/// Seeds that a proof goes through: a few, or for `WEFT_DISK_SECONDS` as many as there is time for, from
+/// `WEFT_TEST_SEED` or the day's second on.
+pub(crate) fn seeds(few: u64) -> impl Iterator<Item = u64> {
+    let number = |name: &str| {
+        let text = std::env::var(name).ok();
+        text.map(|text| text.parse::<u64>().unwrap_or_else(|_| panic!("{name} is a number")))
+    };
+    let seconds = number("WEFT_DISK_SECONDS");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let first = number("WEFT_TEST_SEED").or(seconds.map(|_| now)).unwrap_or(0);
+    let began = Instant::now();
+    if seconds.is_some() {
+        println!("seeds from {first}");
+    }
+    (0..).map_while(move |at| {
+        let goes_on = seconds.map_or(at < few, |seconds| began.elapsed().as_secs() < seconds);
+        goes_on.then_some(first + at)
+    })
 }
 
 /// A group with its number in it, of one to three effects: its epoch, its tape, and what reading it gives.
