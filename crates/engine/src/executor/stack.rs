@@ -64,12 +64,13 @@ impl super::Executor<'_> {
         self.stack.left
     }
 
-    /// What was left in the middle is to end, unless it has written.
-    pub fn end_left(&self) {
-        if self.is_busy()
-            && let Some(place) = self.stack.end
-        {
-            place.end_unwritten();
+    /// What was left in the middle is to end, unless it has written; or `at_once`, whatever it has done, and then
+    /// nothing of it is kept.
+    pub fn end_left(&self, at_once: bool) {
+        match self.stack.end.filter(|_| self.is_busy()) {
+            Some(place) if at_once => place.end(),
+            Some(place) => place.end_unwritten(),
+            None => {}
         }
     }
 
