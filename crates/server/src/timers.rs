@@ -55,10 +55,10 @@ impl Timers {
         alarm.0 = timer.at_ms;
     }
 
-    /// When the next time comes.
-    pub(crate) fn next_ms(&self) -> Option<u64> {
-        let firsts = [self.of_clients.first(), self.of_connections.first()];
-        firsts.into_iter().flatten().map(|timer| timer.at_ms).min()
+    /// When the next time of a connection comes, or also of a client.
+    pub(crate) fn next_ms(&self, of_clients_too: bool) -> Option<u64> {
+        let of_clients = self.of_clients.first().filter(|_| of_clients_too);
+        [of_clients, self.of_connections.first()].into_iter().flatten().map(|timer| timer.at_ms).min()
     }
     /// Takes a time of a connection that has come, or also of a client. Its owner is to [forget](Alarm::forget) it.
     pub(crate) fn take_due(&mut self, now_ms: u64, of_clients_too: bool) -> Option<Timer> {
@@ -102,7 +102,7 @@ mod tests {
         for (client, alarm) in (0..).zip(&mut alarms).skip(1) {
             timers.set(alarm, timer(0, client));
         }
-        assert_eq!(timers.next_ms(), Some(3000));
+        assert_eq!((timers.next_ms(true), timers.next_ms(false)), (Some(3000), None));
         assert_eq!(timers.take_due(2999, true), None);
         assert_eq!(timers.take_due(3000, false), None, "of a client");
         assert_eq!(timers.take_due(3000, true), Some(timer(3000, 0)));

@@ -121,6 +121,10 @@ impl super::Executor<'_> {
         let address = info.address;
         *session = engine.stand_in(&info, wire, db);
         let (ran, last) = self.take_replies(output, true);
+        // What it has taken so far is not that of its quick neighbours.
+        let took = engine.scripts.place(self.core.local.worker).has_run_for();
+        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.core.charged_ns = self.core.charged_ns.saturating_add(took_ns);
         session.hold_back();
         session.away = true;
         self.stack.left = Some((address.connection, address.channel));
@@ -176,11 +180,16 @@ impl super::Executor<'_> {
         let Some(Outcome::Done(mut job)) = self.resume(Input::GoOn) else { return None };
         self.stack.left = None;
         let engine = self.core.engine;
-        engine.scripts.set_busy(false, &engine.special, &engine.keyspace);
+        if !engine.scripts.set_busy(false, &engine.special, &engine.keyspace) {
+            // Others have put off what they could not have the locks for, and may sleep.
+            engine.mailboxes.wake_all();
+        }
         self.disconnect_ended();
         match host.lend(connection, channel) {
             Some(lent) if lent.session.id() == job.session.id() => {
                 lent.session.drop_held();
+                // No batch of now has had that time.
+                job.done.lock().charged_ns = 0;
                 self.take_back(&mut job, lent.session, lent.output);
             }
             // The client has gone.
@@ -214,7 +223,7 @@ impl super::Executor<'_> {
         self.stack.ended.push(session);
     }
     /// Gives back what sessions held that have ended meanwhile.
-    pub(super) fn disconnect_ended(&mut self) {
+    pub fn disconnect_ended(&mut self) {
         if !self.stack.ended.is_empty() && !self.core.engine.is_busy() {
             std::mem::take(&mut self.stack.ended).into_iter().for_each(|session| self.disconnect(session));
         }
