@@ -245,7 +245,8 @@ attack-asan: ## the same, the server under AddressSanitizer and LeakSanitizer (n
 	scripts/sanitized attack $(ATTACK_SECONDS) $(ATTACK_FLAGS)
 
 .PHONY: test-apps
-test-apps: ## what people put on Redis, by its own packages: BullMQ, Celery, RQ, asynq, Redisson, locks, limiters (about 8 minutes)
+test-apps: ## what people put on Redis, by its own packages: BullMQ, Celery, RQ, asynq, Redisson, Sidekiq, locks, limiters (about 8 minutes)
+	@scripts/tools-needed apps
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@$(STEP) test-apps tests/apps/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
 

@@ -267,6 +267,12 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         let owns = !self.context.local.effects.recorder.has_journal();
         Undoing { begun: if owns { begin(self.context.local) } else { mark(self.context.local) }, owns }
     }
+    /// What is kept of what the operation does, so that it can be taken back and nobody hears of it before: in bytes,
+    /// about.
+    pub fn undo_bytes(&self) -> usize {
+        let local = &*self.context.local;
+        local.effects.recorder.undo_bytes() + local.pending_bytes()
+    }
     /// A place to go back to, with a journal.
     pub fn point(&mut self) -> Point {
         mark(self.context.local)

@@ -71,9 +71,10 @@ impl Timers {
         alarm.0 = timer.at_ms;
     }
 
-    /// When the next time comes.
-    pub(crate) fn next_ms(&self) -> Option<u64> {
-        let firsts = [self.of_clients.first(), self.of_connections.first()];
+    /// When the next time of a connection comes, or also of a client.
+    pub(crate) fn next_ms(&self, of_clients_too: bool) -> Option<u64> {
+        let of_clients = self.of_clients.first().filter(|_| of_clients_too);
+        let firsts = [of_clients, self.of_connections.first()];
         firsts.into_iter().flatten().map(|timer| timer.at_ms.saturating_sub(self.set_back_ms)).min()
     }
     /// Takes a time of a connection that has come, or also of a client. Its owner is to [forget](Alarm::forget) it.
@@ -119,7 +120,7 @@ mod tests {
         for (client, alarm) in (0..).zip(&mut alarms).skip(1) {
             timers.set(alarm, timer(0, client));
         }
-        assert_eq!(timers.next_ms(), Some(3000));
+        assert_eq!((timers.next_ms(true), timers.next_ms(false)), (Some(3000), None));
         assert_eq!(timers.take_due(2999, true), None);
         assert_eq!(timers.take_due(3000, false), None, "of a client");
         assert_eq!(timers.take_due(3000, true), Some(timer(3000, 0)));
@@ -134,7 +135,7 @@ mod tests {
         timers.set(&mut alarms[0], timer(10_005, 0));
         timers.set(&mut alarms[1], timer(u64::MAX, 1));
         timers.set_back(9_000);
-        assert_eq!((timers.next_ms(), timers.time_of(&alarms[0])), (Some(1_005), 1_005));
+        assert_eq!((timers.next_ms(true), timers.time_of(&alarms[0])), (Some(1_005), 1_005));
         timers.set(&mut alarms[2], timer(1_003, 2));
         let mut due = |now_ms| timers.take_due(now_ms, true).map(|timer| timer.client);
         assert_eq!(due(1_002), None);
@@ -144,6 +145,6 @@ mod tests {
         alarms[0].forget();
         assert_eq!(timers.time_of(&alarms[0]), 0);
         timers.set(&mut alarms[1], timer(0, 1));
-        assert_eq!(timers.next_ms(), None, "it was taken back");
+        assert_eq!(timers.next_ms(true), None, "it was taken back");
     }
 }

@@ -226,7 +226,7 @@ impl<'e> Worker<'e> {
             || self.has_more_to_do()
             || self.stop_ms.is_some()
             || now_ms < self.now_ms
-            || self.io.timers.next_ms().is_some_and(|at_ms| at_ms <= now_ms)
+            || self.next_timer_ms().is_some_and(|at_ms| at_ms <= now_ms)
             || self.sweep.is_due(now_ms)
             || self.is_upstream_due()
     }
@@ -302,9 +302,14 @@ impl<'e> Worker<'e> {
         }
         // The tick may have taken long: the time at its start would let the next timer come late by as much.
         let left_ms = |at_ms: u64| at_ms.saturating_sub(self.engine.clock.now_ms());
-        let next = self.io.timers.next_ms().map_or(u64::MAX, left_ms);
+        let next = self.next_timer_ms().map_or(u64::MAX, left_ms);
         let next = next.min(self.upstream_timeout_ms());
         if self.stop_ms.is_some() { next.min(20) } else { next.min(SWEEP_MS) }
+    }
+
+    /// When the next time comes that is seen to: while a script takes its time those of clients are not.
+    fn next_timer_ms(&self) -> Option<u64> {
+        self.io.timers.next_ms(!self.engine.is_busy())
     }
 
     /// How much of one kind a tick does for those who begin or end: at most so much, and so that so many kinds behind

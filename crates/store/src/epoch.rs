@@ -23,8 +23,7 @@
 //! somebody is inside, waits to come in or to close: then nobody is held up, and the batch is an ordinary one.
 
 use crate::sync::{
-    AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, Pause, fence, lock, lock_for_step, try_lock,
-    wait_for_step,
+    AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, Pause, fence, lock, lock_for_step, try_lock,
 };
 use std::collections::VecDeque;
 
@@ -49,8 +48,6 @@ pub(crate) struct Domain<T> {
     gate: Mutex<()>,
     /// Workers that found the gate closed and are not in yet: when they come in it becomes less under the gate's mutex.
     waiting: AtomicU64,
-    /// Told when nobody waits any more.
-    all_in: Condvar,
     /// Whose turn it is to close.
     closers: Mutex<()>,
     /// Who has it, or waits for it, and has not closed yet.
@@ -87,7 +84,6 @@ impl<T> Domain<T> {
             kept: AtomicBool::new(false),
             gate: Mutex::new(()),
             waiting: AtomicU64::new(0),
-            all_in: Condvar::new(),
             closers: Mutex::new(()),
             closing: AtomicU64::new(0),
             joined: AtomicU64::new(0),
@@ -135,9 +131,7 @@ impl<T> Domain<T> {
         let gate = if gives_up { self.in_time(&self.gate) } else { Some(lock(&self.gate)) };
         let is_in = gate.is_some();
         assert!(!is_in || self.try_enter(pin), "who holds the gate's mutex has not closed it");
-        if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.all_in.notify_one();
-        }
+        self.waiting.fetch_sub(1, Ordering::AcqRel);
         is_in
     }
     /// A mutex; nothing if somebody keeps what he has while another holds it.
@@ -250,14 +244,19 @@ impl<T> Domain<T> {
     fn wait_to_close(&self, gives_up: bool) -> Option<[MutexGuard<'_, ()>; 2]> {
         let take = |mutex| if gives_up { self.in_time(mutex) } else { Some(lock(mutex)) };
         let turn = take(&self.closers)?;
-        let mut gate = take(&self.gate)?;
-        while self.waiting.load(Ordering::Acquire) != 0 {
+        let mut pause = Pause::default();
+        loop {
+            let gate = take(&self.gate)?;
+            if self.waiting.load(Ordering::Acquire) == 0 {
+                return Some([turn, gate]);
+            }
+            // Those who wait for it take it one behind the other, and so may a batch alone, for as long as it lasts.
+            drop(gate);
             if gives_up && self.is_kept() {
                 return None;
             }
-            gate = wait_for_step(&self.all_in, (&self.gate, gate));
+            pause.wait();
         }
-        Some([turn, gate])
     }
     fn shut<'d>(&'d self, [turn, gate]: [MutexGuard<'d, ()>; 2]) -> Closed<'d, T> {
         self.closed.store(true, Ordering::Relaxed);

@@ -4,10 +4,10 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering, fence},
-    sync::{Condvar, Mutex, MutexGuard},
+    sync::{Mutex, MutexGuard},
 };
 #[cfg(not(loom))]
-pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+pub(crate) use parking_lot::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -43,27 +43,6 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     return mutex.try_lock().ok();
     #[cfg(not(loom))]
     mutex.try_lock()
-}
-
-/// Gives a mutex back until it is told to, or for a whole [`STEP`], and has it again then.
-pub(crate) fn wait_for_step<'m, T>(
-    told: &Condvar,
-    (mutex, guard): (&'m Mutex<T>, MutexGuard<'m, T>),
-) -> MutexGuard<'m, T> {
-    #[cfg(loom)]
-    {
-        let _ = told;
-        drop(guard);
-        loom::thread::yield_now();
-        lock(mutex)
-    }
-    #[cfg(not(loom))]
-    {
-        let _ = mutex;
-        let mut guard = guard;
-        told.wait_for(&mut guard, STEP);
-        guard
-    }
 }
 
 /// Locks a mutex, unless somebody has it for a whole [`STEP`].

@@ -97,10 +97,58 @@ pub(crate) enum Inverse {
     Flush { db: u8, shard: u32, table: SetAside, fields: BTreeSet<(u64, u64)> },
 }
 
+/// What a change takes in a journal beside its bytes: its inverse, its places among what is kept and among the writes.
+const CHANGE_BYTES: usize = size_of::<Inverse>() + 64;
+/// What a change of a stream is taken to keep: mostly the end of a block, at times a block.
+const STREAM_CHANGE_BYTES: usize = 512;
+
+impl Inverse {
+    /// Bytes that it holds and that were not there before it, or would have gone.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Key { key, before, .. } => key.len() + before.as_ref().map_or(0, |kept| kept.value.bytes()),
+            Self::Member { key, undo, .. } => key.len() + undo.bytes(),
+            Self::Expire { key, .. } => key.len(),
+            Self::Move { from, to } => from.1.len() + to.1.len(),
+            Self::Entry { name, .. } => name.len(),
+            Self::Swap { .. } | Self::Flush { .. } => 0,
+        }
+    }
+}
+
+impl KeptValue {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(bytes) | Self::Packed(_, bytes) => bytes.len(),
+            Self::Shared(bytes) => bytes.as_slice().len(),
+            // It is moved, not copied.
+            Self::Int(_) | Self::Object(_) => 0,
+        }
+    }
+}
+
+impl Undo {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::ListPush(_, bytes, _)
+            | Self::ListSet(_, bytes, _)
+            | Self::ListInsert(_, bytes, _)
+            | Self::Text { bytes, .. } => bytes.len(),
+            Self::HashField(field, before) => {
+                field.len() + before.as_ref().map_or(0, |(value, _)| value.len())
+            }
+            Self::SetAdd(member) | Self::SetRemove(member) | Self::SortedSetMember(member, _) => member.len(),
+            Self::Stream(_) => STREAM_CHANGE_BYTES,
+            Self::ListPop(..) | Self::ListRemove(..) => 0,
+        }
+    }
+}
+
 /// A place to go back to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Savepoint {
     inverses: usize,
+    bytes: usize,
     writes: usize,
     counts: [i64; COUNTERS.len()],
     tape: TapeMark,
@@ -110,6 +158,8 @@ pub struct Savepoint {
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     inverses: Vec<Inverse>,
+    /// What they hold.
+    bytes: usize,
     /// Keys that were written to, for their watches.
     writes: Vec<(u8, u64)>,
     counts: [i64; COUNTERS.len()],
@@ -137,6 +187,7 @@ impl Hasher for Hashed {
 
 impl Journal {
     pub(crate) fn push(&mut self, inverse: Inverse) {
+        self.bytes += inverse.bytes();
         self.inverses.push(inverse);
     }
     /// One number for a key of a database: keys that share one are told apart by who asks.
@@ -175,11 +226,13 @@ impl Journal {
         place.map(|at| self.counts[at] += by).is_some()
     }
     const fn savepoint(&self, tape: TapeMark) -> Savepoint {
-        Savepoint { inverses: self.inverses.len(), writes: self.writes.len(), counts: self.counts, tape }
+        let Self { inverses, bytes, writes, counts, .. } = self;
+        Savepoint { inverses: inverses.len(), bytes: *bytes, writes: writes.len(), counts: *counts, tape }
     }
     /// Forgets all, and keeps the memory that a usual operation takes.
     fn rest(&mut self) {
         self.inverses.clear();
+        self.bytes = 0;
         self.writes.clear();
         self.kept.clear();
         if self.inverses.capacity().max(self.kept.capacity()).max(self.writes.capacity()) > RESTING_MAX {
@@ -197,8 +250,7 @@ impl Recorder {
     /// what this returns and then a commit of nothing.
     pub fn begin_undo(&mut self) -> Savepoint {
         debug_assert!(self.journal.is_none(), "one journal at a time");
-        let begun =
-            Savepoint { inverses: 0, writes: 0, counts: [0; COUNTERS.len()], tape: self.tape().mark() };
+        let begun = Savepoint { tape: self.tape().mark(), ..Savepoint::default() };
         let mut journal = self.resting.take().unwrap_or_default();
         journal.begun = begun;
         self.journal = Some(journal);
@@ -220,6 +272,11 @@ impl Recorder {
         let journal = self.journal.as_mut().expect("a savepoint is one of a journal");
         journal.forget_kept();
         journal.savepoint(tape)
+    }
+    /// What the journal takes, about, if there is one.
+    #[must_use]
+    pub fn undo_bytes(&self) -> usize {
+        self.journal.as_ref().map_or(0, |journal| journal.inverses.len() * CHANGE_BYTES + journal.bytes)
     }
     /// Whether what is done now can be taken back: nobody is to be told of it yet.
     #[inline]

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use weft_client::{Connection, Protocol, Reply};
 
 use common::kept::{Server, digests, show, spawn};
-use common::{Folder, Random};
+use common::{Folder, Random, resp};
 
 /// Rounds without a variable that says how many.
 const ROUNDS: u64 = 30;
@@ -199,6 +199,41 @@ fn what_a_script_has_written_half_sets_nothing_going() {
     let server = Server::start(&folder, &options);
     assert_eq!(server.ask(&["GET", "done"]), "1", "once, for what was kept");
     assert_eq!(server.ask(&["EXISTS", "k1"]), "0");
+}
+
+/// With `always` nothing that others write while a script runs is safe before it ends: SHUTDOWN NOSAVE ends it, they are
+/// answered, and the server need not wait for them.
+#[test]
+fn who_waits_behind_a_script_is_no_reason_to_wait_at_the_end() {
+    let folder = Folder::new();
+    let log = ["--appendonly", "yes", "--appendfsync", "always", "--shutdown-timeout", "36000"];
+    let threads = ["--threads", "2", "--threads-always-active", "yes"];
+    let server = Server::start(&folder, &[&log[..], &threads, &["--busy-reply-threshold", "200"]].concat());
+    // On both workers.
+    let mut clients: Vec<_> = (0..7).map(|_| UnixStream::connect(&server.socket).unwrap()).collect();
+    let mut looping = clients.pop().unwrap();
+    loop {
+        looping.write_all(&resp(&["EVAL", "while true do end", "1", "k"])).unwrap();
+        for (client, name) in clients.iter_mut().zip(0..) {
+            client.write_all(&resp(&["SET", &format!("key:{name}"), "1"])).unwrap();
+        }
+        while !server.ask(&["PING"]).starts_with("BUSY") {
+            thread::yield_now();
+        }
+        let mut waiting = 0;
+        for client in &mut clients {
+            client.set_nonblocking(true).unwrap();
+            waiting += usize::from(client.read(&mut [0; 1024]).is_err());
+            client.set_nonblocking(false).unwrap();
+        }
+        if waiting > 0 {
+            break;
+        }
+        // This test has stalled, and all of them were told that it is busy.
+        assert_eq!(server.ask(&["SCRIPT", "KILL"]), "OK");
+        let _ = looping.read(&mut [0; 1024]).unwrap();
+    }
+    server.stop(&["SHUTDOWN", "NOSAVE"]);
 }
 
 /// A snapshot by itself is there as a whole or as the one before, wherever it was killed, and is of one moment.

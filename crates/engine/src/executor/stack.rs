@@ -65,12 +65,13 @@ impl super::Executor<'_> {
         self.stack.left
     }
 
-    /// What was left in the middle is to end, unless it has written.
-    pub fn end_left(&self) {
-        if self.is_busy()
-            && let Some(place) = self.stack.end
-        {
-            place.end_unwritten();
+    /// What was left in the middle is to end, unless it has written; or `at_once`, whatever it has done, and then
+    /// nothing of it is kept.
+    pub fn end_left(&self, at_once: bool) {
+        match self.stack.end.filter(|_| self.is_busy()) {
+            Some(place) if at_once => place.end(),
+            Some(place) => place.end_unwritten(),
+            None => {}
         }
     }
 
@@ -121,6 +122,10 @@ impl super::Executor<'_> {
         let address = info.address;
         *session = engine.stand_in(&info, wire, db);
         let (ran, last) = self.take_replies(output, true);
+        // What it has taken so far is not that of its quick neighbours.
+        let took = engine.scripts.place(self.core.local.worker).has_run_for();
+        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.core.charged_ns = self.core.charged_ns.saturating_add(took_ns);
         session.hold_back();
         session.away = true;
         self.stack.left = Some((address.connection, address.channel));
@@ -176,10 +181,15 @@ impl super::Executor<'_> {
         let Some(Outcome::Done(mut job)) = self.resume(Input::GoOn) else { return None };
         self.stack.left = None;
         let engine = self.core.engine;
-        engine.scripts.set_busy(false, &engine.special, &engine.keyspace);
+        if !engine.scripts.set_busy(false, &engine.special, &engine.keyspace) {
+            // Others have put off what they could not have the locks for, and may sleep.
+            engine.mailboxes.wake_all();
+        }
         match host.lend(connection, channel) {
             Some(lent) if lent.session.id() == job.session.id() => {
                 lent.session.drop_held();
+                // No batch of now has had that time.
+                job.done.lock().charged_ns = 0;
                 self.take_back(&mut job, lent.session, lent.output);
             }
             // The client has gone.

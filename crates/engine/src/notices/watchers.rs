@@ -16,6 +16,21 @@ use crate::pubsub::{PendingMessage, Space};
 use crate::session::{self, ReplyMode, Session};
 use crate::special;
 
+/// What a message takes beside its channel and its text.
+const PENDING_BYTES: usize = size_of::<PendingMessage>() + 32;
+
+impl Local {
+    /// Publishes a message when what may be taken back stays.
+    pub(crate) fn publish_later(&mut self, space: Space, channel: &[u8], payload: &[u8]) {
+        let bytes = self.pending_bytes() + PENDING_BYTES + channel.len() + payload.len();
+        self.messages.push(PendingMessage { bytes, space, channel: channel.into(), payload: payload.into() });
+    }
+    /// What the messages take that wait for that.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.messages.last().map_or(0, |message| message.bytes)
+    }
+}
+
 impl Engine {
     /// Hands on what the store told during a command. The caller holds no lock.
     #[cold]
@@ -146,7 +161,7 @@ impl Engine {
             return;
         }
         self.read_effects(&mut local.effects);
-        for PendingMessage { space, channel, payload } in local.messages.drain(..) {
+        for PendingMessage { space, channel, payload, .. } in local.messages.drain(..) {
             self.pubsub.publish(&self.mailboxes, space, &channel, &payload);
         }
     }

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 pub use weft_lua::sha1_hex;
 use weft_lua::{Budget, shebang};
 use weft_store::Keyspace;
@@ -357,12 +357,13 @@ const UNKILLABLE: &str = "Sorry the script already executed write commands again
 
 impl Scripts {
     /// Something takes its time on a worker, or that is over: everybody is told so, and who waits for what it has
-    /// locked.
-    pub(crate) fn set_busy(&self, is_busy: bool, special: &Special, keyspace: &Keyspace) {
+    /// locked. Says whether anything does.
+    pub(crate) fn set_busy(&self, is_busy: bool, special: &Special, keyspace: &Keyspace) -> bool {
         let mut busy = self.busy.lock();
         *busy = if is_busy { *busy + 1 } else { busy.saturating_sub(1) };
         special.set(special::BUSY, *busy > 0);
         keyspace.set_kept(*busy > 0);
+        *busy > 0
     }
     /// What everybody is told meanwhile.
     pub(crate) fn busy_error(&self) -> Error {
@@ -386,6 +387,10 @@ impl Place {
     /// Something has run for a while: others may see it, and end it.
     pub(crate) fn show(&self, running: impl FnOnce() -> Running) {
         self.running.lock().get_or_insert_with(running);
+    }
+    /// For how long what is shown has run.
+    pub(crate) fn has_run_for(&self) -> Duration {
+        self.running.lock().as_ref().map_or(Duration::ZERO, |running| running.since.elapsed())
     }
     /// It is over.
     pub(crate) fn clear(&self) {

@@ -1,6 +1,6 @@
-//! Owns: what the functions of stored libraries are, as far as a worker has loaded them: other workers, and those that
-//! begin anew behind SCRIPT FLUSH, load a library when one of its functions is called, and not all to find out. Does
-//! not own: a worker's own state of them (`super::space`), the sources (the catalogue).
+//! Owns: what the functions of stored libraries are: known when a library is stored, and behind a start, so that a
+//! worker loads one when a function of it is called, and not all to find out. Does not own: a worker's own state of
+//! them (`super::space`), the sources (the catalogue).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,12 +25,15 @@ impl Known {
     }
 }
 
-/// A library that a worker has loaded.
+/// What a library has, or why it does not load.
+pub(crate) type Loaded = Result<Arc<[Known]>, Arc<str>>;
+
+/// A library that somebody has loaded, or tried to.
 #[derive(Debug)]
 struct Entry {
     /// The source that it was, and no other of the same name.
     code: Arc<[u8]>,
-    functions: Arc<[Known]>,
+    loaded: Loaded,
 }
 
 /// All of them, by name.
@@ -38,17 +41,18 @@ struct Entry {
 pub(crate) struct Shelf(Mutex<HashMap<Box<[u8]>, Entry>>);
 
 impl Shelf {
-    /// The functions of a library, if any worker has loaded this source.
-    pub(crate) fn functions(&self, name: &[u8], code: &Arc<[u8]>) -> Option<Arc<[Known]>> {
+    /// What is known of a library, if anybody has loaded this source, or tried to.
+    pub(crate) fn loaded(&self, name: &[u8], code: &Arc<[u8]>) -> Option<Loaded> {
         let shelf = self.0.lock();
-        shelf
-            .get(name)
-            .filter(|entry| Arc::ptr_eq(&entry.code, code))
-            .map(|entry| Arc::clone(&entry.functions))
+        shelf.get(name).filter(|entry| Arc::ptr_eq(&entry.code, code)).map(|entry| entry.loaded.clone())
     }
-    /// A worker has loaded a library.
-    pub(crate) fn put(&self, name: &[u8], code: &Arc<[u8]>, functions: Arc<[Known]>) {
-        self.0.lock().insert(name.into(), Entry { code: Arc::clone(code), functions });
+    /// Somebody has loaded a library, or tried to: what has been loaded once has its functions, also where there is no
+    /// memory for it now.
+    pub(crate) fn put(&self, name: &[u8], code: &Arc<[u8]>, loaded: Loaded) {
+        if loaded.is_err() && self.loaded(name, code).is_some() {
+            return;
+        }
+        self.0.lock().insert(name.into(), Entry { code: Arc::clone(code), loaded });
     }
     /// Forgets those that are not stored any more.
     pub(crate) fn keep(&self, stored: &BTreeMap<Box<[u8]>, Arc<[u8]>>) {

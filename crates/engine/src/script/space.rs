@@ -73,7 +73,7 @@ pub struct Library {
     /// Its functions, in lower case.
     pub functions: Vec<Box<[u8]>>,
     /// Why it has none, if it does not load here.
-    pub failed: Option<Box<str>>,
+    pub failed: Option<Arc<str>>,
 }
 
 /// What scripts are told of the server.
@@ -162,9 +162,9 @@ impl Space {
         self.scripts.get(sha).filter(|compiled| !compiled.script.is_gone())
     }
 
-    /// Looks at the libraries of the catalogue that have changed. Those that no worker has loaded yet are loaded; of
-    /// the others it is known what they have, and they are loaded when a function of theirs is called. Where that was
-    /// ended in the middle it goes on from there the next time.
+    /// Looks at the libraries of the catalogue that have changed. Of those it is known what they have, since somebody
+    /// has loaded them before: they are loaded here when a function of theirs is called. One that nobody has loaded is
+    /// loaded now; where that was ended in the middle it goes on from there the next time.
     pub(crate) fn look(
         &mut self,
         scripts: &Scripts,
@@ -186,11 +186,12 @@ impl Space {
         gone.iter().for_each(|name| self.unload(name));
         for (name, code) in new {
             self.unload(&name);
-            match scripts.shelf.functions(&name, &code) {
-                Some(known) => {
+            match scripts.shelf.loaded(&name, &code) {
+                Some(Ok(known)) => {
                     let functions = known.iter().map(|known| (known.clone(), None)).collect();
                     self.have(name, code, functions, None);
                 }
+                Some(Err(why)) => self.have(name, code, Vec::new(), Some(why)),
                 None => self.take(scripts, loading, name, code)?,
             }
         }
@@ -234,7 +235,7 @@ impl Space {
         self.unload(&name_of);
         match loaded {
             Ok(functions) => {
-                scripts.shelf.put(&name_of, &code, functions.iter().map(Known::of).collect());
+                scripts.shelf.put(&name_of, &code, Ok(functions.iter().map(Known::of).collect()));
                 let own = |one: Registered| (Known::of(&one), Some(one.chunk));
                 self.have(name_of, code, functions.into_iter().map(own).collect(), None);
             }
@@ -242,7 +243,9 @@ impl Space {
                 let name = String::from_utf8_lossy(&name_of);
                 let text = format!("the library {name} does not load: {why}");
                 loading.facts.script_log(Level::Warning, text.as_bytes());
-                self.have(name_of, code, Vec::new(), Some(why.into()));
+                let why: Arc<str> = why.into();
+                scripts.shelf.put(&name_of, &code, Err(Arc::clone(&why)));
+                self.have(name_of, code, Vec::new(), Some(why));
             }
         }
         Ok(())
@@ -253,7 +256,7 @@ impl Space {
         library: Box<[u8]>,
         code: Arc<[u8]>,
         functions: Vec<(Known, Option<Chunk>)>,
-        failed: Option<Box<str>>,
+        failed: Option<Arc<str>>,
     ) {
         let mut names = Vec::new();
         for (Known { name, description, flags }, chunk) in functions {

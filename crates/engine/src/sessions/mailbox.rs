@@ -123,6 +123,10 @@ impl Mailboxes {
         };
         self.of(worker).send(message);
     }
+    /// Wakes all workers: what they have put off may be had now.
+    pub(crate) fn wake_all(&self) {
+        self.all.iter().for_each(Mailbox::wake);
+    }
     /// Sends a message of no client to every worker.
     pub fn post_all(&self, message: fn() -> Message) {
         self.all.iter().for_each(|mailbox| mailbox.send(message()));
@@ -133,14 +137,26 @@ impl Mailboxes {
 #[derive(Default)]
 struct Queue {
     messages: Vec<Message>,
-    /// Bytes of all pushes that are counted, but for invalidations.
-    bytes: usize,
-    /// Those of each client, once all together are more than one may have. Who has had more has [`CLOSED`].
-    by_client: HashMap<u64, usize>,
+    /// What has been published, and lines of MONITOR: each kind has a limit of its own.
+    counted: [Counted; 2],
     /// Bytes of all invalidations.
     invalidations_bytes: usize,
     /// Clients that are to be told here that everything has changed: they need be told no more.
     told_all: HashSet<u64>,
+}
+
+/// Pushes of a kind that has a limit.
+#[derive(Default)]
+struct Counted {
+    /// Bytes of all of them.
+    bytes: usize,
+    /// Those of each client, once all together are more than one may have. Who has had more has [`CLOSED`].
+    by_client: HashMap<u64, usize>,
+}
+
+/// Of which kind a push is.
+fn kind_of(push: &Push) -> usize {
+    usize::from(matches!(push, Push::Monitor(_)))
 }
 
 /// Nothing more is kept for a client: it is to be closed.
@@ -192,17 +208,19 @@ impl Queue {
 
     /// Whether a client may have so much more. Who may not is closed behind what waits.
     #[cold]
-    fn has_room(&mut self, to: Recipient, bytes: usize, limit: usize) -> bool {
-        if self.by_client.is_empty() {
+    fn has_room(&mut self, to: Recipient, (kind, bytes): (usize, usize), limit: usize) -> bool {
+        let by_client = &mut self.counted[kind].by_client;
+        if by_client.is_empty() {
             for message in &self.messages {
                 if let Message::Push(to, push) = message
                     && !push.is_invalidation()
+                    && kind_of(push) == kind
                 {
-                    *self.by_client.entry(to.client).or_default() += waiting_bytes(push);
+                    *by_client.entry(to.client).or_default() += waiting_bytes(push);
                 }
             }
         }
-        let waiting = self.by_client.entry(to.client).or_default();
+        let waiting = by_client.entry(to.client).or_default();
         if *waiting == CLOSED {
             return false;
         }
@@ -246,10 +264,10 @@ impl Mailbox {
         {
             let queue = &mut *self.queue.lock();
             if limit > 0 {
-                let bytes = waiting_bytes(push);
-                queue.bytes += bytes;
-                if queue.bytes > limit && !queue.has_room(to, bytes, limit) {
-                    queue.bytes -= bytes;
+                let (kind, bytes) = (kind_of(push), waiting_bytes(push));
+                queue.counted[kind].bytes += bytes;
+                if queue.counted[kind].bytes > limit && !queue.has_room(to, (kind, bytes), limit) {
+                    queue.counted[kind].bytes -= bytes;
                     return;
                 }
             }
@@ -273,8 +291,10 @@ impl Mailbox {
         self.woken.store(false, Ordering::Release);
         let queue = &mut *self.queue.lock();
         messages.append(&mut queue.messages);
-        queue.bytes = 0;
-        queue.by_client.clear();
+        queue.counted.iter_mut().for_each(|counted| {
+            counted.bytes = 0;
+            counted.by_client.clear();
+        });
         queue.invalidations_bytes = 0;
         queue.told_all.clear();
     }
@@ -331,6 +351,14 @@ mod tests {
         (0..9).for_each(|_| mailboxes.push(to(1), &line));
         (0..9).for_each(|_| mailboxes.push(to(2), &message));
         assert_eq!(taken(&mailboxes), (HashMap::from([(1, 3), (2, 9)]), vec![1]));
+        // Who looks at everything, and has subscribed, has a limit for each.
+        mailboxes.limit(limit, 4 * waiting_bytes(&line) - 1);
+        (0..3).for_each(|_| mailboxes.push(to(1), &line));
+        (0..3).for_each(|_| mailboxes.push(to(1), &message));
+        assert_eq!(taken(&mailboxes), (HashMap::from([(1, 6)]), vec![]));
+        (0..3).for_each(|_| mailboxes.push(to(2), &line));
+        (0..9).for_each(|_| mailboxes.push(to(1), &message));
+        assert_eq!(taken(&mailboxes), (HashMap::from([(1, 3), (2, 3)]), vec![1]));
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub enum Space {
 /// A message of an operation that may be taken back.
 #[derive(Debug)]
 pub(crate) struct PendingMessage {
+    /// Bytes of all that wait up to this one.
+    pub(crate) bytes: usize,
     pub(crate) space: Space,
     pub(crate) channel: Box<[u8]>,
     pub(crate) payload: Box<[u8]>,

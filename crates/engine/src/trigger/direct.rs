@@ -59,7 +59,7 @@ impl Seen {
     ) -> Option<Box<Direct>> {
         let mut found = self.last().find(db, key, kind::SET);
         let (trigger, None) = (found.next()?, found.next()) else { return None };
-        if !may(trigger) {
+        if found.is_cut() || !may(trigger) {
             return None;
         }
         let version = programs.version();

@@ -4,7 +4,8 @@
 //! A look-up costs steps for the bytes that the key has in common with beginnings, and not for the number of triggers;
 //! a key whose first byte none begins with costs one bit, and what all have in common is compared at once. Of many
 //! triggers with one beginning those are asked that end as the key does, by a tree of their ends from the last byte on.
-//! Where neither says anything (`a*b*`), each is asked whether its pattern matches.
+//! Where neither says anything (`a*b*`), each is asked whether its pattern matches, as long as that goes over no more
+//! than [`ASKED_BYTES_MAX`].
 //!
 //! A change costs steps for the bytes of a pattern, and for the triggers that have its beginning and its end: whoever
 //! looks at an index keeps the one that he has, and shares with the next one what is the same in both.
@@ -23,6 +24,9 @@ const FOUND_FEW: usize = 4;
 const FOUND_MAX: usize = FIRED_MAX as usize + 1;
 /// So many that were looked at for one key have taken no time worth asking for.
 const LOOKED_FEW: usize = 64;
+/// What patterns that are asked one by one go over, of themselves and of the key, for one key: some milliseconds. Beyond
+/// it no further one is asked, and whoever needs to know is told so.
+const ASKED_BYTES_MAX: u64 = 4 << 20;
 /// Patterns of one beginning that are asked one by one; more are told apart by how they end.
 const ENDS_MIN: usize = 8;
 
@@ -167,28 +171,35 @@ impl Index {
     }
 
     /// Calls `visit` with the triggers whose pattern a key matches, in no order, until it says `false`. `rest` is what
-    /// comes in it behind the trunk.
+    /// comes in it behind the trunk. Says whether it went on until those that are asked were too many.
     #[inline]
-    fn each<'i>(&'i self, key: &[u8], mut rest: &[u8], mut visit: impl FnMut(&'i Arc<Trigger>) -> bool) {
+    fn each<'i>(
+        &'i self,
+        key: &[u8],
+        mut rest: &[u8],
+        mut visit: impl FnMut(&'i Arc<Trigger>) -> bool,
+    ) -> bool {
         let mut node = &*self.trunk.node;
+        let mut asked = Asked { key, bytes: 0 };
         loop {
-            if node.asks && !visit_open(node, key, &mut visit) {
-                return;
+            if node.asks && !visit_open(node, &mut asked, &mut visit) {
+                return asked.are_too_many();
             }
             let Some((&byte, behind)) = rest.split_first() else { break };
-            let Some(next) = node.next.find(byte) else { return };
+            let Some(next) = node.next.find(byte) else { return false };
             node = next;
             rest = behind;
             // As where numbers follow: each digit is a node.
             if !node.label.is_empty() {
-                let Some(behind) = node.behind(rest) else { return };
+                let Some(behind) = node.behind(rest) else { return false };
                 rest = behind;
             }
         }
         // Of two that end here the first says enough to who asks for any.
         let _ = node.exact.iter().all(&mut visit);
+        false
     }
-    /// Whether a key may fire any.
+    /// Whether a key may fire any: also where that would take too long to find out.
     #[inline]
     #[must_use]
     pub fn has(&self, key: &[u8]) -> bool {
@@ -203,21 +214,28 @@ impl Index {
     #[inline(never)]
     fn find_any(&self, key: &[u8], rest: &[u8]) -> bool {
         let mut found = false;
-        self.each(key, rest, |_| {
+        let too_many = self.each(key, rest, |_| {
             found = true;
             false
         });
-        found
+        found || too_many
     }
     /// Those that a change of such a kind of a key fires, in the order of their names; where they are more than a
     /// command may fire, so many of them in no order.
     pub fn find<'i>(&'i self, db: u8, key: &[u8], kinds: u8) -> Found<'i> {
-        let mut found =
-            Found { few: [None; FOUND_FEW], len: 0, more: Vec::new(), at: 0, looked: 0, long_since: None };
+        let mut found = Found {
+            few: [None; FOUND_FEW],
+            len: 0,
+            more: Vec::new(),
+            at: 0,
+            looked: 0,
+            long_since: None,
+            is_cut: false,
+        };
         if self.may_have(key)
             && let Some(rest) = self.trunk.behind(key)
         {
-            self.each(key, rest, |trigger| {
+            let is_cut = self.each(key, rest, |trigger| {
                 found.looked += 1;
                 if found.looked == LOOKED_FEW {
                     found.long_since = Some(Instant::now());
@@ -227,6 +245,7 @@ impl Index {
                 }
                 found.len < FOUND_MAX
             });
+            found.is_cut = is_cut;
         }
         if (2..FOUND_MAX).contains(&found.len) {
             found.found_mut().sort_unstable_by(|one, two| {
@@ -238,20 +257,41 @@ impl Index {
     }
 }
 
+/// A key, and what patterns have gone over that were asked whether they match it.
+struct Asked<'k> {
+    key: &'k [u8],
+    bytes: u64,
+}
+
+impl Asked<'_> {
+    const fn are_too_many(&self) -> bool {
+        self.bytes > ASKED_BYTES_MAX
+    }
+    /// Whether one more may be asked.
+    fn may_ask(&mut self, pattern: &[u8]) -> bool {
+        self.bytes = self.bytes.saturating_add(glob::work(pattern, self.key.len()));
+        !self.are_too_many()
+    }
+}
+
 /// Calls `visit` with those that end at a node and have something behind it, as far as they match. Says whether to go
 /// on.
-fn visit_open<'i>(node: &'i Node, key: &[u8], visit: &mut impl FnMut(&'i Arc<Trigger>) -> bool) -> bool {
-    if !node.open.iter().all(&mut *visit) || !ask(&node.patterns, key, visit) {
+fn visit_open<'i>(
+    node: &'i Node,
+    asked: &mut Asked<'_>,
+    visit: &mut impl FnMut(&'i Arc<Trigger>) -> bool,
+) -> bool {
+    if !node.open.iter().all(&mut *visit) || !ask(&node.patterns, asked, visit) {
         return false;
     }
     let Some(ends) = &node.ends else { return true };
-    let (mut node, mut rest) = (&**ends, key);
+    let (mut node, mut rest) = (&**ends, asked.key);
     while let Some((&byte, before)) = rest.split_last()
         && let Some(next) = node.next.find(byte)
         && let Some(before) = next.before(before)
     {
         (node, rest) = (next, before);
-        if !ask(&node.open, key, visit) {
+        if !ask(&node.open, asked, visit) {
             return false;
         }
     }
@@ -261,10 +301,12 @@ fn visit_open<'i>(node: &'i Node, key: &[u8], visit: &mut impl FnMut(&'i Arc<Tri
 /// Calls `visit` with those of these triggers whose pattern matches. Says whether to go on.
 fn ask<'i>(
     triggers: &'i [Arc<Trigger>],
-    key: &[u8],
+    asked: &mut Asked<'_>,
     visit: &mut impl FnMut(&'i Arc<Trigger>) -> bool,
 ) -> bool {
-    triggers.iter().all(|trigger| !glob::matches(&trigger.pattern, key) || visit(trigger))
+    triggers.iter().all(|trigger| {
+        asked.may_ask(&trigger.pattern) && (!glob::matches(&trigger.pattern, asked.key) || visit(trigger))
+    })
 }
 
 /// Triggers that were found for a key, in the order of their names.
@@ -278,6 +320,8 @@ pub struct Found<'i> {
     /// How many were looked at, and since when that has been many.
     looked: usize,
     long_since: Option<Instant>,
+    /// There may be more: too many would have had to be asked.
+    is_cut: bool,
 }
 
 impl<'i> Found<'i> {
@@ -296,6 +340,10 @@ impl<'i> Found<'i> {
     /// How many there are.
     pub(crate) const fn total(&self) -> usize {
         self.len
+    }
+    /// Whether there may be more, which would take too long to find out.
+    pub(crate) const fn is_cut(&self) -> bool {
+        self.is_cut
     }
     /// Since when looking for them has taken a time that is to be counted, if it has.
     pub(crate) const fn long_since(&self) -> Option<Instant> {

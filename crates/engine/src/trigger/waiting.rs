@@ -76,7 +76,12 @@ impl Outbox {
         let Some(kind) = kind_of(effect) else { return };
         let number = number.unwrap_or_else(|| keyspace.catalogue().last_number());
         let event = Event { kind, db, key: key.into() };
-        for trigger in index.find(db, key, kind) {
+        let found = index.find(db, key, kind);
+        if found.is_cut() {
+            // Nobody can be refused: it counts as one for which there was no room.
+            self.lost.fetch_add(1, Relaxed);
+        }
+        for trigger in found {
             let mut waiting = self.by_itself.lock();
             let bytes = self.gone_bytes.load(Relaxed).saturating_add(key.len());
             if self.gone.load(Relaxed) < BY_ITSELF_MAX && bytes <= WAITING_BYTES_MAX {

@@ -145,6 +145,7 @@ pub(super) fn load(
     for problem in engine.load_catalogue() {
         warning!("{problem}: it stays where it is, and does not act");
     }
+    engine.load_libraries();
     let keys = keys(engine);
     loading.keys.store(keys as u64, Relaxed);
     notice!(

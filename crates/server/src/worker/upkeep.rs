@@ -194,8 +194,9 @@ impl Worker<'_> {
     /// Whether a stopping worker has nothing left to send, or no more time.
     pub(super) fn has_stopped(&mut self) -> bool {
         let Some(stop_ms) = self.stop_ms else { return false };
-        if self.waits_for_script() {
-            self.executor.end_left();
+        if self.executor.is_busy() {
+            // While it lasts nothing that others have written since is safe, and no reply of theirs goes out.
+            self.executor.end_left(!self.waits_for_script());
             self.stop_ms = Some(self.stop_by());
             return false;
         }
@@ -251,7 +252,8 @@ impl Worker<'_> {
         let drain_s = self.engine.settings.shutdown_timeout_s.load(Relaxed);
         self.now_ms + u64::from(drain_s) * 1000
     }
-    /// A script may have done the half of what it does. SHUTDOWN NOSAVE ends it all the same: nothing of it is kept.
+    /// A script that was left may have done the half of what it does. SHUTDOWN NOSAVE ends it all the same: nothing of
+    /// it is kept.
     fn waits_for_script(&self) -> bool {
         self.executor.is_busy() && !matches!(self.engine.durable.farewell(), Farewell::NoSave)
     }

@@ -56,21 +56,8 @@ impl<'b> Guards<'b> {
         counters: &'b Counters,
         shards: impl IntoIterator<Item = u32>,
     ) -> Self {
-        let mut shards = shards.into_iter();
-        let first = shards.next();
-        let second = shards.next();
-        let locked = match (first, second) {
-            (Some(only), None) => Locked::One(ShardGuard::open(keyspace, counters, only, None)),
-            (first, second) => {
-                let mut ids: Vec<u32> = first.into_iter().chain(second).chain(shards).collect();
-                ids.sort_unstable();
-                ids.dedup();
-                Locked::Many(
-                    ids.into_iter().map(|id| ShardGuard::open(keyspace, counters, id, None)).collect(),
-                )
-            }
-        };
-        Self { keyspace, counters, locked }
+        let open = |id| Some(ShardGuard::open(keyspace, counters, id, None));
+        Self::lock_by(keyspace, counters, shards, open).expect("who does not give up comes to it")
     }
     /// The same; nothing where somebody keeps one of them for long.
     pub(super) fn lock_in_time(
@@ -78,7 +65,16 @@ impl<'b> Guards<'b> {
         counters: &'b Counters,
         shards: impl IntoIterator<Item = u32>,
     ) -> Option<Self> {
-        let open = |id: u32| ShardGuard::open_in_time(keyspace, counters, id, None);
+        let open = |id| ShardGuard::open_in_time(keyspace, counters, id, None);
+        Self::lock_by(keyspace, counters, shards, open)
+    }
+    #[inline]
+    fn lock_by(
+        keyspace: &'b Keyspace,
+        counters: &'b Counters,
+        shards: impl IntoIterator<Item = u32>,
+        open: impl Fn(u32) -> Option<ShardGuard<'b>>,
+    ) -> Option<Self> {
         let mut shards = shards.into_iter();
         let locked = match (shards.next(), shards.next()) {
             (Some(only), None) => Locked::One(open(only)?),

@@ -22,6 +22,7 @@ impl Guards<'_> {
         {
             self.apply(inverse);
         }
+        journal.bytes = to.bytes;
         journal.writes.truncate(to.writes);
         journal.counts = to.counts;
         journal.forget_kept();

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::handler::{Entry, Scope};
 use crate::held::of_name;
-use crate::pubsub::{PendingMessage, Space};
+use crate::pubsub::Space;
 use crate::reply::ReplySink;
 use crate::session::{Session, Subscriptions};
 
@@ -156,7 +156,7 @@ fn publish(
     let local = &mut *context.local;
     let receivers = if local.effects.recorder.has_journal() {
         // Nobody hears of what may be taken back.
-        local.messages.push(PendingMessage { space, channel: channel.into(), payload: payload.into() });
+        local.publish_later(space, channel, payload);
         engine.pubsub.receivers(space, channel)
     } else {
         engine.pubsub.publish(&engine.mailboxes, space, channel, payload)

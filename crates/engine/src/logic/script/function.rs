@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_lua::{Registered, shebang};
 use weft_store::Section;
@@ -24,6 +25,7 @@ use crate::handler::{Entry, Scope};
 use crate::rdb;
 use crate::reply::ReplySink;
 use crate::script::SOURCE_BYTES_MAX;
+use crate::script::shelf::Known;
 use crate::script::space::{Loading, Space};
 use crate::upkeep::catalogue::SECTION_BYTES_MAX;
 
@@ -42,14 +44,21 @@ pub(in crate::logic) const LIST: &[Entry] = &[
 /// Libraries.
 const LIBRARIES_MAX: usize = 10_000;
 
+/// A library that may be stored.
+struct Checked {
+    /// The names of its functions, by themselves in lower case.
+    names: HashMap<Vec<u8>, Vec<u8>>,
+    functions: Arc<[Known]>,
+}
+
 /// Whether a library may be stored: it loads, and its functions have names that no other library has. `gone` are
-/// libraries that go before it comes. Gives the names, by themselves in lower case.
+/// libraries that go before it comes.
 fn check(
     (engine, loading): (&Engine, &mut Loading<'_>),
     space: &mut Space,
     (name, code): (&[u8], &[u8]),
     gone: &dyn Fn(&[u8]) -> bool,
-) -> Result<HashMap<Vec<u8>, Vec<u8>>, Error> {
+) -> Result<Checked, Error> {
     look(engine, space);
     let functions = space.load(code, loading).map_err(Error::err)?;
     let mut own = HashMap::new();
@@ -76,8 +85,23 @@ fn check(
         let shown = shown(&function.name);
         checked = Err(Error::err(format!("Function {shown} already exists")));
     }
+    let known = functions.iter().map(Known::of).collect();
     space.release(functions);
-    checked.map(|()| own)
+    checked.map(|()| Checked { names: own, functions: known })
+}
+
+/// Stores a library that may be. Nobody need load it to know what it has.
+fn store(
+    context: &mut Context<'_, '_>,
+    (name, code): (&[u8], &[u8]),
+    functions: Arc<[Known]>,
+) -> Result<(), Error> {
+    context.set_entry(Section::Functions, name, Some(code))?;
+    let engine = context.engine;
+    if let Some(code) = engine.keyspace.catalogue().get(Section::Functions, name) {
+        engine.scripts.shelf.put(name, &code, Ok(functions));
+    }
+    Ok(())
 }
 
 /// The name of a library, whose length is looked at before anything else.
@@ -118,11 +142,11 @@ fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         return Err(Error::err(format!("Library '{shown}' already exists")));
     }
     check_count(context.engine, &[name], false)?;
-    with_space(context, |context, space| {
+    let checked = with_space(context, |context, space| {
         let engine = context.engine;
-        check((engine, &mut Loading::new(&engine.facts)), space, (name, code), &|_| false).map(drop)
+        check((engine, &mut Loading::new(&engine.facts)), space, (name, code), &|_| false)
     })?;
-    context.set_entry(Section::Functions, name, Some(code))?;
+    store(context, (name, code), checked.functions)?;
     sink.bulk(name);
     Ok(())
 }
@@ -244,27 +268,28 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
         }
         named.push((name, code));
     }
-    with_space(context, |context, space| {
+    let functions = with_space(context, |context, space| {
         let replaced = |other: &[u8]| flush || named.iter().any(|(name, _)| *name == other);
-        let (engine, mut all) = (context.engine, HashMap::new());
+        let (engine, mut all, mut functions) = (context.engine, HashMap::new(), Vec::new());
         let mut loading = Loading::new(&engine.facts);
         for (name, code) in &named {
-            let own = check((engine, &mut loading), space, (name, code), &replaced)?;
-            if let Some((_, twice)) = own.iter().find(|(lower, _)| all.contains_key(*lower)) {
+            let checked = check((engine, &mut loading), space, (name, code), &replaced)?;
+            if let Some((_, twice)) = checked.names.iter().find(|(lower, _)| all.contains_key(*lower)) {
                 let name = shown(twice);
                 return Err(Error::err(format!("Function {name} already exists")));
             }
-            all.extend(own);
+            all.extend(checked.names);
+            functions.push(checked.functions);
         }
-        Ok(())
+        Ok(functions)
     })?;
     let entries: Vec<_> = named.iter().map(|(name, code)| (*name, &***code)).collect();
     context.check_entries(Section::Functions, &entries, flush)?;
     if flush {
         remove_all(context)?;
     }
-    for (name, code) in named {
-        context.set_entry(Section::Functions, name, Some(code))?;
+    for ((name, code), functions) in named.into_iter().zip(functions) {
+        store(context, (name, code), functions)?;
     }
     sink.ok();
     Ok(())
@@ -320,4 +345,18 @@ fn kill(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
     context.engine.scripts.kill(false, undo)?;
     sink.ok();
     Ok(())
+}
+
+impl Engine {
+    /// Loads the libraries that a start has found, each once: what they have is known then, and no worker loads all of
+    /// them while its clients wait. One that does not load is named in the log.
+    pub fn load_libraries(&self) {
+        if self.keyspace.catalogue().is_empty(Section::Functions) {
+            return;
+        }
+        // Where there is no memory for it, each worker finds that out by itself.
+        if let Ok(mut space) = Space::new(&self.scripts, self.settings.lua_insecure.load(Relaxed)) {
+            look(self, &mut space);
+        }
+    }
 }

@@ -126,7 +126,7 @@ fn with_space<R>(
     outcome
 }
 
-/// Looks at the libraries of the catalogue, if it has changed, and loads those that no worker has loaded.
+/// Looks at the libraries of the catalogue, if it has changed, and loads those that nobody has loaded.
 fn look(engine: &Engine, space: &mut Space) {
     let looked = space.look(&engine.scripts, &engine.keyspace, &mut Loading::again(&engine.facts, None));
     debug_assert!(looked.is_ok(), "nobody can end it");

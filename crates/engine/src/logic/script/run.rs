@@ -109,6 +109,14 @@ impl From<String> for Failure {
     }
 }
 
+/// What is kept of a script's writes and messages so that they can be taken back, in bytes. One that comes to more runs
+/// again with the keyspace to itself, where nothing of it need be; where it can be killed behind a write
+/// (`script-kill-undo`) it is an error.
+const UNDO_BYTES_MAX: usize = 64 << 20;
+
+/// What a script is told whose writes could not be taken back any more. They stay.
+const TOO_MUCH_TO_UNDO: &str = "ERR this script writes more than can be taken back (script-kill-undo): do less in one script, or turn that off";
+
 /// How long one that takes its time runs before others are served again.
 const SLICE: Duration = Duration::from_millis(5);
 
@@ -203,6 +211,18 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         Ok(())
     }
 
+    /// Whether there is room to take back what is done next.
+    fn check_undo(&mut self) -> Result<(), String> {
+        if self.undoing.is_none() || self.inner.undo_bytes() <= UNDO_BYTES_MAX {
+            return Ok(());
+        }
+        if self.inner.has_world() {
+            return Err(TOO_MUCH_TO_UNDO.to_owned());
+        }
+        self.strayed = true;
+        Err(String::new())
+    }
+
     /// A command's arguments, with the hash of its first key where it was needed here, if the locks of its keys are
     /// held or can be had at once.
     fn with_keys<'k>(&mut self, args: &Args<'k>) -> Option<Args<'k>> {
@@ -286,6 +306,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         let args = &known;
         if writes {
             self.begin_writing()?;
+            self.check_undo()?;
         }
         let outcome = self.inner.run(handler, args);
         self.inner.context().note_call(args);

@@ -59,7 +59,8 @@ pub(crate) fn needs(
         let found = index.find(db, key, kind::SET | kind::DELETE);
         began = began.or(found.long_since());
         all += found.total();
-        world |= all > FIRED_MAX as usize;
+        world |= all > FIRED_MAX as usize || found.is_cut();
+        fires |= found.is_cut();
         for trigger in found {
             fires = true;
             world |= began.is_some_and(|began: Instant| began.elapsed() > DEFAULT_TIME);
@@ -351,6 +352,10 @@ fn is_there(context: &mut Context<'_, '_>, name: &[u8]) -> bool {
     shard.peek(&mut op, &key).is_some()
 }
 
+/// What a write is answered whose triggers would take too long to find.
+const TOO_MANY_ASKED: &str = "too many triggers begin like this key, and have wildcards inside (a*b*), to compare it with \
+                              all of them: give them longer beginnings or different ends";
+
 #[cold]
 fn too_many() -> Error {
     Error::new(ErrorCode::Limit, format!("a command fires {FIRED_MAX} triggers at most"))
@@ -363,6 +368,9 @@ impl Firing<'_, '_, '_, '_> {
         let events = since(index, &self.inner.context().local.effects.recorder, mark);
         for event in &events {
             let found = index.find(event.db, &event.key, event.kind);
+            if found.is_cut() {
+                return Err(Error::new(ErrorCode::Limit, TOO_MANY_ASKED));
+            }
             if found.long_since().is_some() {
                 self.long = true;
                 if self.inner.context().local.ends.is_some_and(|ends| ends.is_over()) {
