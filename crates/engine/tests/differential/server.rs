@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use weft_protocol::reply::ReplyBuilder;
-use weft_protocol::{Limits, Outcome, Reply, resp};
+use weft_protocol::{Limits, Malformed, Outcome, Reply, WireError, resp};
 
 /// How long a reply may take before it counts as missing: longer than a busy machine keeps the server waiting.
 const REPLY_WAIT: Duration = Duration::from_secs(60);
@@ -169,6 +169,14 @@ impl Connection {
                     return builder.take();
                 }
                 Outcome::Incomplete { .. } => {}
+                // Valkey shows in some errors what it was sent as it is (`FUNCTION LIST` and a line end): a blank in
+                // Weft's, as in its own others.
+                Outcome::Invalid(WireError { kind: Malformed::BadLine, offset, .. })
+                    if self.bytes[self.at..].get(offset).is_some_and(|byte| b"\r\n".contains(byte)) =>
+                {
+                    self.bytes[self.at + offset] = b' ';
+                    continue;
+                }
                 Outcome::Invalid(error) => panic!("the server's reply is malformed: {error:?}"),
             }
             let mut part = [0; 65536];
