@@ -22,12 +22,12 @@ use weft_store::waiters::{GROUP_LINE_BYTES, Outcome, PLACE_BYTES};
 use weft_store::{Batch, Claim, Guards, Key, ShardGuard, StreamId, Waiter, Waiters};
 
 use crate::args::{Args, OwnedArgs};
-use crate::context::{Context, Hold, Local};
+use crate::charge::Charge;
+use crate::context::{Context, Local, Locked};
 use crate::durable::{Order, Waiting};
 use crate::engine::{Engine, command_id};
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::extended::{self, Parsed};
-use crate::held::Held;
 use crate::mailbox::Message;
 use crate::reply::{Output, ReplySink};
 use crate::session::{Session, client_flag};
@@ -42,7 +42,7 @@ const WAIT_BYTES: usize = 512;
 const PLACES_AT_ONCE: usize = 64;
 
 /// A timeout argument: seconds, with a fraction, as milliseconds rounded up; 0 waits for ever.
-pub(crate) fn timeout_ms(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<u64, Error> {
+pub(crate) fn timeout_ms(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<u64> {
     let seconds = seconds(args, index).ok_or_else(|| Error::err("timeout is not a float or out of range"))?;
     let ms = (seconds * 1000.0).ceil();
     // 2^63 is a double.
@@ -83,7 +83,7 @@ impl<'b> Context<'_, 'b> {
         args: OwnedArgs,
         (keys, after): (Range<usize>, &[StreamId]),
         (timeout_ms, empty): (u64, Empty),
-    ) -> Result<(), Error> {
+    ) -> Result {
         let kind = Kind::of(args.args().spec);
         let group_bytes = match kind {
             Kind::WithGroup => GROUP_LINE_BYTES + args.args().bytes(GROUP_AT).len(),
@@ -98,7 +98,7 @@ impl<'b> Context<'_, 'b> {
         shards.dedup();
         let mut blocked = Blocked {
             args,
-            _held: Held::new(&self.session.info.connection, held),
+            _held: Charge::new(&self.session.info.connection, held),
             shards: shards.into(),
             claim: Claim::default(),
             db: self.db,
@@ -123,7 +123,7 @@ impl<'b> Context<'_, 'b> {
     }
 
     /// Takes a place at each key, or at none.
-    fn take_places(&mut self, blocked: &Blocked, keys: usize) -> Result<Box<[u64]>, Error> {
+    fn take_places(&mut self, blocked: &Blocked, keys: usize) -> Result<Box<[u64]>> {
         let (engine, db, line) = (self.engine, self.db, blocked.line());
         let mut places = Vec::with_capacity(keys);
         for index in 0..keys {
@@ -151,7 +151,7 @@ impl<'b> Context<'_, 'b> {
         args: &Args<'_>,
         sink: &mut ReplySink<'_>,
         (keys, timeout_ms): (Range<usize>, u64),
-    ) -> Result<(), Error> {
+    ) -> Result {
         if !self.may_block() {
             sink.null_array();
             return Ok(());
@@ -189,8 +189,8 @@ impl<'b> Context<'_, 'b> {
     /// Whether anybody can wait for what the command has written.
     #[inline]
     fn may_be_awaited(&mut self) -> bool {
-        match &mut self.hold {
-            Hold::Key(guard) => !guard.waiters().is_empty(),
+        match &mut self.locked {
+            Locked::Key(guard) => !guard.waiters().is_empty(),
             _ => true,
         }
     }
@@ -207,7 +207,7 @@ impl<'b> Context<'_, 'b> {
     }
     /// Notes all keys of a database that anybody waits for: SWAPDB, FLUSHALL. Only with the world.
     pub fn written_all(&mut self, db: u8) {
-        let Hold::World(_, guards) = &mut self.hold else { return };
+        let Locked::World(_, guards) = &mut self.locked else { return };
         if self.engine.waits.is_empty() {
             return;
         }
@@ -241,7 +241,7 @@ impl Context<'_, '_> {
         args: &Args<'_>,
         ends: (u64, Empty),
         order: impl FnOnce(Waiting) -> Order,
-    ) -> Result<(), Error> {
+    ) -> Result {
         self.engine.durable.check()?;
         self.block(args.to_owned_args(), (0..0, &[]), ends)?;
         let Some(wait) = &self.session.wait else { return Ok(()) };

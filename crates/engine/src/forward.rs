@@ -17,7 +17,7 @@ use crate::acl::User;
 use crate::args::{Args, OwnedArgs};
 use crate::context::{Context, Local};
 use crate::engine::{Engine, command_id};
-use crate::error::{Error, ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, Result, full_name};
 pub use crate::forwards::*;
 use crate::keys;
 use crate::requests::{Postponed, What};
@@ -66,7 +66,7 @@ pub(crate) fn run(
     local: &mut Local,
     (way, args): (Way, &Args<'_>),
     session: &mut Session,
-) -> Result<(), Error> {
+) -> Result {
     if session.asked.take().is_some() {
         return Err(Error::err(
             "keys as resources, with their conditions, are not served by a gateway: name the command",
@@ -123,7 +123,7 @@ pub(crate) fn run(
 }
 
 /// The slot of all keys of some requests. The error names two that have different ones.
-fn keys_of<'a, 'r: 'a>(requests: impl Iterator<Item = &'a Args<'r>>) -> Result<Keys, Error> {
+fn keys_of<'a, 'r: 'a>(requests: impl Iterator<Item = &'a Args<'r>>) -> Result<Keys> {
     let (mut first, mut all): (Option<(u16, Vec<u8>)>, _) = (None, Keys::default());
     let mut other = None;
     for args in requests {
@@ -196,7 +196,7 @@ fn scatter(
 }
 
 /// Notes SCAN of the primary that its cursor names by a slot: the cursor's lowest bits.
-fn scan(forwards: &mut Forwards, args: &Args<'_>, session: &mut Session) -> Result<(), Error> {
+fn scan(forwards: &mut Forwards, args: &Args<'_>, session: &mut Session) -> Result {
     let cursor = std::str::from_utf8(args.bytes(1)).ok().and_then(|text| text.parse::<u64>().ok());
     let Some(cursor) = cursor else { return Err(Error::err("invalid cursor")) };
     let own = (cursor >> SLOT_BITS).to_string();
@@ -214,7 +214,7 @@ pub(crate) fn exec(
     local: &mut Local,
     session: &mut Session,
     queued: &[OwnedArgs],
-) -> Result<(), Error> {
+) -> Result {
     let keys = if engine.is_cluster() {
         let queued: Vec<Args<'_>> = queued.iter().map(OwnedArgs::args).collect();
         keys_of(queued.iter()).inspect_err(|_| local.forwards.release(session))?
@@ -243,7 +243,7 @@ fn refused(spec: &CommandSpec, why: &str) -> Error {
 
 /// Whether a user who may not do everything may have a request run where everybody is one user, who may: not if it does
 /// what its words do not show.
-pub(crate) fn check_reach(engine: &Engine, user: &User, args: &Args<'_>, db: u8) -> Result<(), Error> {
+pub(crate) fn check_reach(engine: &Engine, user: &User, args: &Args<'_>, db: u8) -> Result {
     let spec = args.spec;
     if spec.policy & policy::LOOKS_UP != 0 {
         return (engine.logic().may_look_up)(user, args, (db, engine.keyspace.database_count()));
@@ -259,7 +259,7 @@ pub(crate) fn check_reach(engine: &Engine, user: &User, args: &Args<'_>, db: u8)
 }
 
 /// What of CLIENT TRACKING ON is not served.
-fn check_tracking(args: &Args<'_>, session: &Session) -> Result<(), Error> {
+fn check_tracking(args: &Args<'_>, session: &Session) -> Result {
     let refuse = |what: &str| Err(Error::err(format!("CLIENT TRACKING {what}")));
     for index in 3..args.len() {
         if args.is(index, "BCAST") {
@@ -280,7 +280,7 @@ pub(crate) fn goes(way: Way, args: &Args<'_>, session: &mut Session) -> bool {
     !std::mem::take(&mut session.confirmed) && (!matches!(way, Way::Track) || args.is(2, "ON"))
 }
 
-fn database(engine: &Engine, args: &Args<'_>) -> Result<u8, Error> {
+fn database(engine: &Engine, args: &Args<'_>) -> Result<u8> {
     let count = engine.keyspace.database_count();
     let db = args.int(1)?;
     if engine.is_cluster() && db != 0 {
@@ -301,7 +301,7 @@ fn may_block(args: &Args<'_>) -> bool {
 }
 
 /// Whether a command that goes this way may stand in a transaction that another server runs.
-pub(crate) fn check_queued(way: Way, spec: &CommandSpec) -> Result<(), Error> {
+pub(crate) fn check_queued(way: Way, spec: &CommandSpec) -> Result {
     match way {
         Way::There | Way::Blocks | Way::Anywhere | Way::Scatter(_) => Ok(()),
         Way::Refused(why) => Err(refused(spec, why)),

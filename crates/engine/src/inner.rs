@@ -18,8 +18,8 @@ use weft_store::{Guards, Savepoint, wants};
 
 use crate::acl::{Denied, LogPlace};
 use crate::args::{Args, check_arity, command_id};
-use crate::context::{Context, Hold, Local};
-use crate::error::{Error, ErrorCode, full_name};
+use crate::context::{Context, Local, Locked};
+use crate::error::{Error, ErrorCode, Result, full_name};
 use crate::handler::{Handler, Scope};
 use crate::reply::{Captured, Items, ReplySink};
 use crate::runner;
@@ -93,7 +93,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     /// Whether the operation has the keyspace to itself.
     #[must_use]
     pub const fn has_world(&self) -> bool {
-        matches!(self.context.hold, Hold::World(..))
+        matches!(self.context.locked, Locked::World(..))
     }
 
     /// Whether a command may run here with these arguments.
@@ -158,7 +158,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         {
             return Ok(());
         }
-        if let Hold::Guards(guards) | Hold::World(_, guards) = &mut self.context.hold {
+        if let Locked::Guards(guards) | Locked::World(_, guards) = &mut self.context.locked {
             guards.settle();
         }
         let may = engine.has_room()
@@ -170,7 +170,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
 
     /// Runs a command that [may run](Self::admit). What it answers is [`reply`](Self::reply) until the next one; a
     /// command that failed has written nothing to the keyspace that it does not leave there in EXEC either.
-    pub fn run(&mut self, handler: Handler, args: &Args<'_>) -> Result<(), Error> {
+    pub fn run(&mut self, handler: Handler, args: &Args<'_>) -> Result {
         // Commands that this one fires have replies of their own meanwhile.
         let mut reply = self.context.local.reply.take().unwrap_or_default();
         reply.clear();
@@ -183,7 +183,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     }
     /// As [`run`](Self::run) for a command behind which nothing can fail: what it writes is not to be taken back, also
     /// where what was written before it is. If it fails itself it has written nothing.
-    pub fn run_for_good(&mut self, handler: Handler, args: &Args<'_>) -> Result<(), Error> {
+    pub fn run_for_good(&mut self, handler: Handler, args: &Args<'_>) -> Result {
         self.within(true, |inner| inner.run(handler, args))
     }
     /// Does something; what it writes is not to be taken back if it is `for_good`.
@@ -199,7 +199,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     }
     /// A command has run here: it is counted.
     #[inline]
-    pub(crate) fn ran(&mut self, id: CommandId, failed: bool) {
+    pub(crate) fn count_run(&mut self, id: CommandId, failed: bool) {
         let stats = self.counted(id);
         bump(&stats.calls, 1);
         bump(&stats.failed, u64::from(failed));
@@ -211,28 +211,23 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     }
     /// As [`run`](Self::run), with the reply written to a sink. What a command that failed has written there is taken
     /// back.
-    pub fn run_to(
-        &mut self,
-        handler: Handler,
-        args: &Args<'_>,
-        sink: &mut ReplySink<'_>,
-    ) -> Result<(), Error> {
-        let Context { engine, session, local, now_ms, hold, fires, depth, .. } = &mut *self.context;
-        let hold = match hold {
-            Hold::Nothing => Hold::Nothing,
-            Hold::Batch(batch) => Hold::Batch(batch),
-            Hold::Guards(guards) => Hold::Guards(guards),
-            Hold::Key(guard) => Hold::Key(guard),
-            Hold::World(world, guards) => Hold::World(world, guards),
+    pub fn run_to(&mut self, handler: Handler, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
+        let Context { engine, session, local, now_ms, locked, fires, depth, .. } = &mut *self.context;
+        let locked = match locked {
+            Locked::Nothing => Locked::Nothing,
+            Locked::Batch(batch) => Locked::Batch(batch),
+            Locked::Guards(guards) => Locked::Guards(guards),
+            Locked::Key(guard) => Locked::Key(guard),
+            Locked::World(world, guards) => Locked::World(world, guards),
         };
-        let mut inner = Context::new(engine, session, local, *now_ms, hold).without_blocking();
+        let mut inner = Context::new(engine, session, local, *now_ms, locked).without_blocking();
         (inner.is_inner, inner.fires, inner.depth) = (true, *fires, *depth);
         let mark = sink.mark();
         let outcome = runner::run(&mut inner, handler, args, sink);
         if outcome.is_err() {
             sink.rollback(mark);
         }
-        self.ran(command_id(args), outcome.is_err());
+        self.count_run(command_id(args), outcome.is_err());
         outcome
     }
     /// What the last command answered; nothing if it has failed.
@@ -252,7 +247,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     }
 
     /// Does something of which nothing stays if it fails.
-    pub fn whole<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R, Error>) -> Result<R, Error> {
+    pub fn whole<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         let undoing = self.begin_undo();
         let outcome = work(self);
         match &outcome {
@@ -279,13 +274,13 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     }
     /// Takes back what was done behind a place.
     pub fn rollback(&mut self, to: Point) {
-        if let Hold::Guards(guards) | Hold::World(_, guards) = &mut self.context.hold {
+        if let Locked::Guards(guards) | Locked::World(_, guards) = &mut self.context.locked {
             rollback(self.context.local, guards, to);
         }
     }
     /// What was done stays; if the journal was begun [here](Self::begin_undo), all is told.
     pub fn commit(&mut self, undoing: Undoing) {
-        if let Hold::Guards(guards) | Hold::World(_, guards) = &mut self.context.hold
+        if let Locked::Guards(guards) | Locked::World(_, guards) = &mut self.context.locked
             && undoing.owns
         {
             commit(self.context.local, guards);
@@ -303,8 +298,8 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
         &mut self,
         name: &str,
         whose: &str,
-        work: impl FnOnce(&mut Self) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+        work: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<R> {
         let Context { engine, session, .. } = &mut *self.context;
         // Who may do everything is no other than who may do everything.
         if session.user.all && *session.user.name == *name && session.acl_epoch == engine.acl.epoch() {

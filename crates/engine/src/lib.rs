@@ -89,7 +89,7 @@ pub use notices::notify;
 pub use observe::{behind, command_log, feed, histogram, history, hot, latency, monitor, stats};
 pub use requests::{Postponed, Requests};
 pub use sessions::{
-    asked, clients, forwards, held, mailbox, pubsub, push, respb, session, tracking, transaction, waits,
+    asked, charge, clients, forwards, mailbox, pubsub, push, respb, session, tracking, transaction, waits,
 };
 pub use text::{base64, calendar, extended, glob, near, number};
 pub(crate) use text::{excerpt, files, find};

@@ -12,12 +12,12 @@ use crate::acl::LogPlace;
 use crate::args::{Args, Composed, find};
 pub use crate::asked::{Asked, ByteRange, Does, Stored, Tags};
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::Handler;
 use crate::inner::Inner;
 use crate::metrics;
 use crate::reply::{Captured, Item, ReplySink};
-pub use crate::reply::{Tag, Told, Went};
+pub use crate::reply::{ResourceOutcome, ResourceState, Tag};
 use crate::runner;
 
 /// Strings of so many bytes have a tag, and collections that take so much memory are read as one.
@@ -49,12 +49,12 @@ impl Present {
     fn is_string(&self) -> bool {
         self.type_name == "string"
     }
-    const fn told(present: Option<&Self>, went: Went) -> Told {
+    const fn state(present: Option<&Self>, outcome: ResourceOutcome) -> ResourceState {
         match present {
             Some(&Self { tag, type_name, left_ms, .. }) => {
-                Told { went, tag, type_name: Some(type_name), left_ms }
+                ResourceState { outcome, tag, type_name: Some(type_name), left_ms }
             }
-            None => Told { went, tag: None, type_name: None, left_ms: None },
+            None => ResourceState { outcome, tag: None, type_name: None, left_ms: None },
         }
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn run(
     asked: &Asked,
     (handler, args): (Handler, &Args<'_>),
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     match asked.does {
         Does::Read => read(context, asked, (handler, args), sink),
         Does::Write | Does::Remove => write(context, asked, (handler, args), sink),
@@ -77,7 +77,7 @@ pub(crate) fn run(
         Does::WriteAll => write_all(context, handler, args, sink),
         Does::Metrics(form) => {
             sink.raw(metrics::metrics(context.engine, form, context.now_ms).as_bytes());
-            sink.told(Present::told(None, Went::Page(form.content_type())));
+            sink.resource_state(Present::state(None, ResourceOutcome::Page(form.content_type())));
             Ok(())
         }
     }
@@ -88,7 +88,7 @@ fn look(
     context: &mut Context<'_, '_>,
     stored: Option<Stored>,
     (args, tagged): (&Args<'_>, bool),
-) -> Result<Option<Present>, Error> {
+) -> Result<Option<Present>> {
     match stored {
         Some(stored) => Ok(stored.text(context, args.bytes(2)).map(|(version, _)| Present {
             tag: Some(Tag::Version(version)),
@@ -129,7 +129,7 @@ impl Stored {
 }
 
 /// The same for a key.
-fn look_at_key(context: &mut Context<'_, '_>, key: &Key<'_>, tagged: bool) -> Result<Option<Present>, Error> {
+fn look_at_key(context: &mut Context<'_, '_>, key: &Key<'_>, tagged: bool) -> Result<Option<Present>> {
     let now_ms = context.now_ms;
     let (shard, mut op) = context.shard(key)?;
     let Some(expire_ms) = shard.expire_ms(&mut op, key) else { return Ok(None) };
@@ -149,19 +149,19 @@ fn read(
     asked: &Asked,
     (handler, args): (Handler, &Args<'_>),
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     let present = look(context, asked.stored, (args, true))?;
     if asked.matching.as_ref().is_some_and(|tags| !tags.hold(present.as_ref())) {
         return Err(ErrorCode::Precondition.into());
     }
     if asked.none_matching.as_ref().is_some_and(|tags| tags.hold(present.as_ref())) {
-        sink.told(Present::told(present.as_ref(), Went::NotModified));
+        sink.resource_state(Present::state(present.as_ref(), ResourceOutcome::NotModified));
         return Ok(());
     }
     if let Some(stored) = asked.stored {
         let (_, text) = stored.text(context, args.bytes(2)).ok_or(stored.missing())?;
         sink.raw(&text);
-        sink.told(Present::told(present.as_ref(), Went::Whole));
+        sink.resource_state(Present::state(present.as_ref(), ResourceOutcome::Whole));
         return Ok(());
     }
     if let Some(present) = present.filter(|present| !present.is_string()) {
@@ -180,19 +180,22 @@ fn read(
     let range = asked.range.filter(|_| counts);
     match (range.map(|range| range.within(bytes.len())), value) {
         (Some(None), _) => {
-            sink.told(Present::told(Some(&present), Went::OutOfRange(bytes.len())));
+            sink.resource_state(Present::state(Some(&present), ResourceOutcome::OutOfRange(bytes.len())));
             return Err(ErrorCode::NotInRange.into());
         }
         (Some(Some((from, end))), _) => {
-            sink.told(Present::told(Some(&present), Went::Part(from, end, bytes.len())));
+            sink.resource_state(Present::state(
+                Some(&present),
+                ResourceOutcome::Part(from, end, bytes.len()),
+            ));
             sink.raw(&bytes[from..end]);
         }
         (None, Item::Shared(value)) => {
-            sink.told(Present::told(Some(&present), Went::Whole));
+            sink.resource_state(Present::state(Some(&present), ResourceOutcome::Whole));
             sink.raw_shared(value);
         }
         (None, _) => {
-            sink.told(Present::told(Some(&present), Went::Whole));
+            sink.resource_state(Present::state(Some(&present), ResourceOutcome::Whole));
             sink.raw(bytes);
         }
     }
@@ -205,7 +208,7 @@ fn read_collection(
     present: &Present,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     if present.bytes > TAG_BYTES_MAX {
         let text = format!(
             "the {} takes {} bytes, and {TAG_BYTES_MAX} are read at once: read it in parts by its commands",
@@ -230,7 +233,7 @@ fn read_collection(
     let mut inner = Inner::new(context, LogPlace::TopLevel);
     let handler = inner.admit(&args)?;
     inner.run_to(handler, &args, sink)?;
-    sink.told(Present::told(Some(present), Went::Whole));
+    sink.resource_state(Present::state(Some(present), ResourceOutcome::Whole));
     Ok(())
 }
 
@@ -239,7 +242,7 @@ fn write(
     asked: &Asked,
     (handler, args): (Handler, &Args<'_>),
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     let may_read = asked.stored.is_some() || may_read(context, args);
     if asked.needs_tag() && !may_read {
         let text = "a condition that names a tag compares what the key holds, which this user may not read";
@@ -263,13 +266,13 @@ fn write(
     }
     captured(context, handler, args)?;
     let after = if removes { None } else { look(context, asked.stored, (args, may_read))? };
-    let went = match (&before, removes) {
-        (_, true) => Went::Removed,
-        (None, _) => Went::Created,
-        (Some(_), _) => Went::Changed,
+    let outcome = match (&before, removes) {
+        (_, true) => ResourceOutcome::Removed,
+        (None, _) => ResourceOutcome::Created,
+        (Some(_), _) => ResourceOutcome::Changed,
     };
     let after = after.map(|present| Present { left_ms: present.left_ms.filter(|_| may_read), ..present });
-    sink.told(Present::told(after.as_ref(), went));
+    sink.resource_state(Present::state(after.as_ref(), outcome));
     Ok(())
 }
 
@@ -280,7 +283,7 @@ fn may_read(context: &Context<'_, '_>, args: &Args<'_>) -> bool {
 }
 
 /// Runs the command that the request stands for, and keeps its reply.
-fn captured(context: &mut Context<'_, '_>, handler: Handler, args: &Args<'_>) -> Result<Captured, Error> {
+fn captured(context: &mut Context<'_, '_>, handler: Handler, args: &Args<'_>) -> Result<Captured> {
     let mut reply = Captured::default();
     runner::run(context, handler, args, &mut reply.sink())?;
     Ok(reply)
@@ -291,7 +294,7 @@ fn list(
     handler: Handler,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     let reply = captured(context, handler, args)?;
     let names: Vec<Item<'_>> = reply.items().filter(|item| !matches!(item, Item::Open(..))).collect();
     let Some((Item::Bulk(cursor), names)) = names.split_first() else {
@@ -315,11 +318,11 @@ fn write_all(
     handler: Handler,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     let reply = captured(context, handler, args)?;
     if reply.items().next() == Some(Item::Int(0)) {
         return Err(ErrorCode::Precondition.into());
     }
-    sink.told(Present::told(None, Went::Changed));
+    sink.resource_state(Present::state(None, ResourceOutcome::Changed));
     Ok(())
 }

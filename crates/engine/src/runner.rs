@@ -10,9 +10,9 @@
 use weft_protocol::table::flag;
 
 use crate::args::Args;
-use crate::context::{Context, Hold, Local};
+use crate::context::{Context, Local, Locked};
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::handler::Handler;
 use crate::reply::{Mark, ReplySink};
 use crate::stats::WorkerStats;
@@ -26,7 +26,7 @@ pub(crate) fn run(
     handler: Handler,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     if context.fires && context.engine.special.has(special::TRIGGERS) && may_fire(context, args) {
         return (context.engine.logic().fire)(context, handler, args, sink);
     }
@@ -37,7 +37,7 @@ pub(crate) fn run(
 /// been asked before.
 #[cold]
 fn may_fire(context: &mut Context<'_, '_>, args: &Args<'_>) -> bool {
-    let holds = matches!(context.hold, Hold::Guards(_) | Hold::World(..));
+    let holds = matches!(context.locked, Locked::Guards(_) | Locked::World(..));
     if !holds || args.spec.flags & flag::WRITE == 0 {
         return false;
     }
@@ -58,9 +58,9 @@ pub(crate) fn run_handler(
     handler: Handler,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     // Without a lock no key is touched, or each by the handler itself.
-    let locked = !matches!(context.hold, Hold::Batch(_) | Hold::Nothing);
+    let locked = !matches!(context.locked, Locked::Batch(_) | Locked::Nothing);
     context.local.effects.begin_command(args.spec);
     let outcome = (handler.run)(context, args, sink);
     // What a trigger reads is read by its owner, and not by who has fired it. A read that writes is noted behind what it

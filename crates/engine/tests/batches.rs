@@ -1,4 +1,4 @@
-//! A batch answers what its requests answer one by one: known shapes, the straight way of GET, SET and PING, the
+//! A batch answers what its requests answer one by one: known shapes, the short way of GET, SET and PING, the
 //! keyspace taken without locks, hashes computed ahead. Two servers get the same commands, one of them in batches.
 
 mod support;

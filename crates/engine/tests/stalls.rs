@@ -9,7 +9,7 @@
 //! # Ten million elements
 //!
 //! ```text
-//! WEFT_HOLDS_ELEMENTS=10000000 cargo test --release -p weft-engine --test holds -- --nocapture
+//! WEFT_STALLS_ELEMENTS=10000000 cargo test --release -p weft-engine --test stalls -- --nocapture
 //! WEFT_HOLDS_KINDS=hash,list   these only
 //! WEFT_HOLDS_ROUNDS=3          what breaks the bound is measured again, up to so many times, and the least of a
 //!                              command's times counts: a machine shared with others takes milliseconds at random
@@ -26,7 +26,7 @@ use support::{Bench, cpu_ns};
 use weft_engine::background::{Background, Part};
 use weft_engine::reply::Protocol;
 
-/// Elements without `WEFT_HOLDS_ELEMENTS`.
+/// Elements without `WEFT_STALLS_ELEMENTS`.
 const ELEMENTS: u64 = 20_000;
 /// What a command or step may take then. It is a build without optimization, in which moving or freeing this many
 /// elements at once takes several times as long.
@@ -430,7 +430,7 @@ fn measure((kind, name): (Kind, &str), elements: u64, rounds: usize) -> Vec<Row>
 
 #[test]
 fn no_command_and_no_step_takes_long() {
-    let elements = number("WEFT_HOLDS_ELEMENTS").unwrap_or(ELEMENTS);
+    let elements = number("WEFT_STALLS_ELEMENTS").unwrap_or(ELEMENTS);
     let rounds = number("WEFT_HOLDS_ROUNDS").unwrap_or(1) as usize;
     let asked = std::env::var("WEFT_HOLDS_KINDS").ok();
     let mut broken = Vec::new();

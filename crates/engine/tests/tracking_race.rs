@@ -43,7 +43,7 @@ impl Host for Client {
     fn postpone(&mut self, _: u32, _: u16, request: Postponed) {
         panic!("{request:?}")
     }
-    fn ran(&mut self, _: u32, _: u16) {}
+    fn follow_up(&mut self, _: u32, _: u16) {}
 }
 
 impl Worker {

@@ -5,7 +5,7 @@ mod support;
 use support::stored::{bench, digest, of_event, store, words};
 use support::{Bench, show};
 use weft_engine::background::Background;
-use weft_engine::context::Effects;
+use weft_engine::context::EffectReader;
 use weft_engine::reply::Protocol;
 use weft_store::{ExpiryCycle, Section};
 
@@ -348,7 +348,7 @@ fn a_key_that_goes_by_itself_is_told_of_behind_what_waits_for_it() {
     bench.text(client, "SET k v PX 10");
     bench.pass(20);
     let mut other = bench.engine.keyspace.worker().expect("a place");
-    let mut effects = Effects::default();
+    let mut effects = EffectReader::default();
     effects.begin(bench.engine);
     {
         let batch = other.enter();

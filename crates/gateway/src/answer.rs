@@ -70,7 +70,7 @@ pub enum Answer<'a> {
 
 /// An answer that waits for those before it.
 #[derive(Clone, Debug)]
-pub(crate) enum Held {
+pub(crate) enum Arrived {
     Reply(Vec<u8>, bool),
     Selected(u8),
     /// It has not run.
@@ -81,7 +81,7 @@ pub(crate) enum Held {
     Nothing,
 }
 
-impl Held {
+impl Arrived {
     pub(crate) fn of(answer: Answer<'_>) -> Self {
         match answer {
             Answer::Reply { bytes, resp2 } => Self::Reply(bytes.to_vec(), resp2),
@@ -104,7 +104,7 @@ pub trait Front {
     fn track(&mut self, to: Recipient, names: &Names);
     /// It has been passed a reply that was held back, or whose keys the server does not tell of: what is not noted any
     /// more it must not keep.
-    fn held(&mut self, to: Recipient, names: &Names);
+    fn track_late(&mut self, to: Recipient, names: &Names);
     /// Keys have changed; without names, any.
     fn changed(&mut self, names: Option<&[Box<[u8]>]>);
 }
@@ -129,7 +129,7 @@ pub(crate) enum Next {
 }
 
 /// Answers a request; one whose reply nobody wants is over without.
-pub(crate) fn tell(front: &mut impl Front, whose: impl Into<Whose>, silent: bool, answer: Answer<'_>) {
+pub(crate) fn deliver(front: &mut impl Front, whose: impl Into<Whose>, silent: bool, answer: Answer<'_>) {
     front.answer(
         whose.into(),
         match answer {
@@ -141,9 +141,9 @@ pub(crate) fn tell(front: &mut impl Front, whose: impl Into<Whose>, silent: bool
 }
 
 /// The same of a reply that is due; nobody is told of one whose client is gone.
-fn tell_of(front: &mut impl Front, due: &Due, answer: Answer<'_>) {
+fn deliver_due(front: &mut impl Front, due: &Due, answer: Answer<'_>) {
     if let Some(to) = due.to {
-        tell(front, to, due.silent, answer);
+        deliver(front, to, due.silent, answer);
     }
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn replied(
     if let Some((whose, names)) = &tracked
         && !is_noted
     {
-        front.held(whose.to, names);
+        front.track_late(whose.to, names);
     }
     match is_copy {
         true if is_scripts => Next::Doubt,
@@ -221,7 +221,7 @@ fn of_client(
     match due.expect {
         Expect::Track(_) if is_error(bytes) => {
             let text = format!("the server behind the gateway does not tell of changes: {}", text(bytes));
-            tell_of(front, &due, Answer::Error(Error::err(text)));
+            deliver_due(front, &due, Answer::Error(Error::err(text)));
         }
         Expect::Track(request) => {
             if let Some(to) = due.to {
@@ -229,33 +229,33 @@ fn of_client(
             }
             link.tracks = true;
         }
-        Expect::Instead(ref error) => tell_of(front, &due, Answer::Error((**error).clone())),
+        Expect::Instead(ref error) => deliver_due(front, &due, Answer::Error((**error).clone())),
         Expect::Select(_) if is_error(bytes) => {
-            tell_of(front, &due, Answer::Reply { bytes, resp2 });
+            deliver_due(front, &due, Answer::Reply { bytes, resp2 });
             return Next::Refused(bytes.into());
         }
         Expect::Select(db) => {
             link.is_selected();
             checks.db_max.fetch_max(db, Relaxed);
-            tell_of(front, &due, Answer::Selected { db, silent: due.silent });
+            deliver_due(front, &due, Answer::Selected { db, silent: due.silent });
         }
         Expect::Block(Some(end)) if bytes.starts_with(b"-UNBLOCKED") => {
-            tell_of(front, &due, ended(end));
+            deliver_due(front, &due, ended(end));
             return if link.watches { Next::GoOn } else { free };
         }
         Expect::Block(_) => {
-            tell_of(front, &due, Answer::Reply { bytes, resp2 });
+            deliver_due(front, &due, Answer::Reply { bytes, resp2 });
             return if link.watches { Next::GoOn } else { free };
         }
         Expect::Alone => {
-            tell_of(front, &due, Answer::Reply { bytes, resp2 });
+            deliver_due(front, &due, Answer::Reply { bytes, resp2 });
             return match link.watches {
                 true => Next::GoOn,
                 false if link.id == UNCHECKED => Next::End("it was made while a script ran".into()),
                 false => free,
             };
         }
-        _ => tell_of(front, &due, Answer::Reply { bytes, resp2 }),
+        _ => deliver_due(front, &due, Answer::Reply { bytes, resp2 }),
     }
     Next::GoOn
 }
@@ -267,7 +267,7 @@ fn of_transaction(link: &mut Link, due: Due, place: Range<usize>, front: &mut im
     let Expect::Try(ref request, unblocked) = due.expect else {
         if is_open {
             let why = still_open(bytes);
-            tell_of(front, &due, Answer::Doubt(in_doubt(bytes)));
+            deliver_due(front, &due, Answer::Doubt(in_doubt(bytes)));
             link.watches = false;
             return Next::End(why);
         }
@@ -278,7 +278,7 @@ fn of_transaction(link: &mut Link, due: Due, place: Range<usize>, front: &mut im
             Some(first) => Answer::Error(aborted(first)),
             None => Answer::Reply { bytes, resp2 },
         };
-        tell_of(front, &due, answer);
+        deliver_due(front, &due, answer);
         // It may be another client's by now.
         return if due.lends == link.lends { Next::Free } else { Next::GoOn };
     };
@@ -286,7 +286,7 @@ fn of_transaction(link: &mut Link, due: Due, place: Range<usize>, front: &mut im
     if is_open {
         match ended_by {
             Some((to, end)) => front.answer(to, ended(end)),
-            None => tell_of(front, &due, Answer::Doubt(in_doubt(bytes))),
+            None => deliver_due(front, &due, Answer::Doubt(in_doubt(bytes))),
         }
         return Next::End(still_open(bytes));
     }
@@ -294,12 +294,12 @@ fn of_transaction(link: &mut Link, due: Due, place: Range<usize>, front: &mut im
     let is_nothing = inner.is_some_and(|inner| matches!(inner, b"_\r\n" | b"$-1\r\n" | b"*-1\r\n"));
     match (due.failed.as_deref(), due.to) {
         // It says by itself what is wrong with it.
-        (Some(first), _) => tell_of(front, &due, Answer::Reply { bytes: first, resp2 }),
+        (Some(first), _) => deliver_due(front, &due, Answer::Reply { bytes: first, resp2 }),
         (None, Some(to)) if is_nothing => match unblocked {
             Some(end) => front.answer(to, ended(end)),
             None => return Next::Wait(to, due.silent, resp2, request.clone()),
         },
-        (None, _) => tell_of(front, &due, Answer::Reply { bytes: inner.unwrap_or(bytes), resp2 }),
+        (None, _) => deliver_due(front, &due, Answer::Reply { bytes: inner.unwrap_or(bytes), resp2 }),
     }
     Next::GoOn
 }

@@ -5,7 +5,7 @@
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Kind};
 
-use crate::answer::{Answer, Front, Whose, keeps_too_much, tell, with_db};
+use crate::answer::{Answer, Front, Whose, deliver, keeps_too_much, with_db};
 use crate::link::{Due, Expect};
 use crate::orders::ASKING;
 use crate::scripts::requests;
@@ -34,13 +34,13 @@ impl Upstream {
         let in_db = if let Kind::Select(db) = kind { db } else { db };
         let at = match own.map_or_else(|| self.shared(resp2, in_db), Ok) {
             Ok(at) => at,
-            Err(error) => return tell(front, to, silent, Answer::NotRun(error)),
+            Err(error) => return deliver(front, to, silent, Answer::NotRun(error)),
         };
         let until_ms = self.options.late_ms(begun_ms);
         if let Some(error) = self.lacks_room(at, bytes.len()) {
             if let (Kind::Exec(_), Some(own)) = (&kind, own) {
                 self.unwatch(own, front);
-                return tell(front, to, silent, Answer::Error(error));
+                return deliver(front, to, silent, Answer::Error(error));
             }
             // Others of its client may be under way: its answer is behind theirs.
             let expect = Expect::Instead(Box::new(error));
@@ -105,7 +105,7 @@ impl Upstream {
                 if let Some(at) = own {
                     self.unwatch(at, front);
                 }
-                tell(front, whose, silent, Answer::Null);
+                deliver(front, whose, silent, Answer::Null);
             }
             Kind::Watch if own.is_none() => self.wait_for_lease(who, (0, bytes), Expect::Watch, front),
             Kind::Alone if own.is_none() => self.wait_for_lease(who, (0, bytes), Expect::Alone, front),

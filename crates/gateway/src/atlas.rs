@@ -98,7 +98,7 @@ impl Atlas {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Has somebody woken whenever there is a new map.
-    pub(crate) fn tell(&self, wake: Arc<dyn Fn() + Send + Sync>) {
+    pub(crate) fn wake_by(&self, wake: Arc<dyn Fn() + Send + Sync>) {
         self.known().wakes.push(wake);
     }
     /// Has the nodes asked soon.

@@ -11,13 +11,13 @@ use weft_engine::error::Error;
 use weft_engine::forward::{Forward, Forwards, Keys, Kind};
 use weft_engine::mailbox::Recipient;
 
-use crate::answer::{Answer, Front, Held, Redirect, ended, keeps_too_much, tell, unreachable};
+use crate::answer::{Answer, Arrived, Front, Redirect, deliver, ended, keeps_too_much, unreachable};
 use crate::atlas::{Atlas, Map, NOBODY};
 use crate::dial::Checks;
 use crate::figures::Board;
 use crate::heard::Seen;
 use crate::hub::Hub;
-use crate::kept::{Kept, Share};
+use crate::kept_bytes::{KeptBytes, Share};
 use crate::link::EMPTY_BYTES_MAX;
 use crate::options::Options;
 use crate::orders::{Client, Order, Orders, State};
@@ -63,7 +63,7 @@ pub struct Cluster {
     /// Requests that came before there was a map.
     early: Vec<Early>,
     /// Bytes of requests that are not answered.
-    kept: Kept,
+    kept: KeptBytes,
     /// When slow nodes were looked for.
     looked_ms: u64,
 }
@@ -89,7 +89,7 @@ impl Cluster {
         leases: usize,
         wake: Arc<dyn Fn() + Send + Sync>,
     ) -> Self {
-        atlas.tell(Arc::clone(&wake));
+        atlas.wake_by(Arc::clone(&wake));
         let orders = Orders::new(Arc::clone(&common.scripts), common.options.patience_ms());
         let (first, kept) = (common.options.to.address.clone(), common.board.worker());
         let mut cluster = Self {
@@ -190,7 +190,7 @@ impl Cluster {
         };
         if let Some(at) = self.early.iter().position(blocks) {
             let early = self.early.remove(at);
-            return tell(front, to, early.forward.silent, ended(end));
+            return deliver(front, to, early.forward.silent, ended(end));
         }
         self.orders.unblock(to, end, front);
         for (node, upstream) in self.nodes.iter_mut().enumerate() {
@@ -275,7 +275,7 @@ impl Cluster {
             if early.until_ms > now_ms {
                 self.early.push(early);
             } else {
-                tell(front, early.forward.to, early.forward.silent, Answer::Error(unreachable(&why)));
+                deliver(front, early.forward.to, early.forward.silent, Answer::Error(unreachable(&why)));
             }
         }
     }
@@ -347,18 +347,18 @@ impl Cluster {
         let id = forward.to.client;
         let client = self.orders.clients.entry(id).or_default();
         let is_exec = matches!(forward.kind, Kind::Exec(_));
-        let held = match (client.leased, forward.keys.slot) {
+        let arrived = match (client.leased, forward.keys.slot) {
             (Some((_, Some(slot))), Some(own)) if own != slot => {
                 let text = "Keys in request don't hash to the same slot: those that are watched have slot";
                 let text = format!("{text} {slot}, these {own}");
-                Some(Held::Error(Error::with_prefix("CROSSSLOT", text)))
+                Some(Arrived::Error(Error::with_prefix("CROSSSLOT", text)))
             }
             (Some((node, _)), _) => {
                 (order.pinned, order.leased) = (Some(node), true);
                 None
             }
             // The node that it was watched at has given the slot away.
-            (None, _) => is_exec.then_some(Held::Null),
+            (None, _) => is_exec.then_some(Arrived::Null),
         };
         if is_exec
             && let Some((node, _)) = client.leased.take()
@@ -368,8 +368,8 @@ impl Cluster {
         }
         client.orders.push_back(order);
         let at = client.orders.len() - 1;
-        match held {
-            Some(held) => self.orders.done(id, at, held, front),
+        match arrived {
+            Some(arrived) => self.orders.done(id, at, arrived, front),
             None => self.orders.is_ready(id),
         }
     }
@@ -380,7 +380,7 @@ impl Cluster {
         // Those that wait for a map would be answered behind it.
         let is_own = |early: &mut Early| early.forward.to.client == id;
         for early in self.early.extract_if(.., is_own) {
-            tell(front, early.forward.to, early.forward.silent, Answer::Error(error.clone()));
+            deliver(front, early.forward.to, early.forward.silent, Answer::Error(error.clone()));
         }
         let client = self.orders.clients.entry(id).or_default();
         if matches!(forward.kind, Kind::Exec(_))
@@ -392,7 +392,7 @@ impl Cluster {
         order.keys = Keys::default();
         client.orders.push_back(order);
         let at = client.orders.len() - 1;
-        self.orders.done(id, at, Held::Error(error), front);
+        self.orders.done(id, at, Arrived::Error(error), front);
     }
 
     /// A client gives up what it has, and what it waits for.
@@ -526,7 +526,7 @@ impl Cluster {
             Ok(node) => node,
             Err(error) => {
                 self.orders.wants_map = true;
-                return self.orders.again(id, at, Redirect::Later, Held::Error(error), front);
+                return self.orders.again(id, at, Redirect::Later, Arrived::Error(error), front);
             }
         };
         let Some(client) = self.orders.clients.get_mut(&id).filter(|client| client.may_go(at, node)) else {

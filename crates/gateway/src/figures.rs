@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use weft_engine::behind::{Figure, Node, Nodes, State};
 
-use crate::kept::{KEPT_BYTES_MAX, Kept};
+use crate::kept_bytes::{KEPT_BYTES_MAX, KeptBytes};
 
 macro_rules! figures {
     ($($(#[doc = $help:literal])+ $field:ident $name:literal $is_counter:literal;)*) => {
@@ -87,13 +87,13 @@ const OF_ALL: &[Figure] = &[
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     nodes: Mutex<Vec<(String, Arc<Figures>)>>,
-    workers: Mutex<Vec<Kept>>,
+    workers: Mutex<Vec<KeptBytes>>,
 }
 
 impl Board {
     /// What one more worker keeps.
-    pub(crate) fn worker(&self) -> Kept {
-        let kept = Kept::default();
+    pub(crate) fn worker(&self) -> KeptBytes {
+        let kept = KeptBytes::default();
         self.workers.lock().unwrap_or_else(PoisonError::into_inner).push(kept.clone());
         kept
     }
@@ -116,12 +116,12 @@ impl Board {
 }
 
 /// Tells the engine.
-pub(crate) struct Told(pub(crate) Arc<Board>);
+pub(crate) struct BoardNodes(pub(crate) Arc<Board>);
 
-impl Nodes for Told {
+impl Nodes for BoardNodes {
     fn of_all(&self) -> Vec<(&'static Figure, u64)> {
         let workers = self.0.workers.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept: usize = workers.iter().map(Kept::bytes).sum();
+        let kept: usize = workers.iter().map(KeptBytes::bytes).sum();
         let values = [kept, KEPT_BYTES_MAX * workers.len()];
         OF_ALL.iter().zip(values.map(|value| value as u64)).collect()
     }
@@ -156,7 +156,7 @@ mod tests {
         figures[2].set_state(State::Up);
         bump(&figures[0].moved, 2);
         bump(&figures[2].moved, 3);
-        let nodes = Told(board).nodes();
+        let nodes = BoardNodes(board).nodes();
         let place = ALL.iter().position(|figure| figure.name == "gateway_moved_total").unwrap();
         let told: Vec<_> =
             nodes.iter().map(|node| (node.address.as_str(), node.state, node.values[place])).collect();
@@ -167,8 +167,9 @@ mod tests {
     fn what_workers_keep_is_added_up() {
         let board = Arc::new(Board::default());
         let shares = [5, 6].map(|bytes| board.worker().share(bytes));
-        let of_all =
-            || Told(Arc::clone(&board)).of_all().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
+        let of_all = || {
+            BoardNodes(Arc::clone(&board)).of_all().into_iter().map(|(_, value)| value).collect::<Vec<_>>()
+        };
         assert_eq!(of_all(), [11, 2 * KEPT_BYTES_MAX as u64]);
         drop(shares);
         assert_eq!(of_all()[0], 0);

@@ -6,11 +6,11 @@ use weft_engine::forward::SLOT_BITS;
 use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
-use crate::answer::{Answer, Front, Held, Redirect, Whose, tell};
+use crate::answer::{Answer, Arrived, Front, Redirect, Whose, deliver};
 use crate::figures::bump;
 use crate::logic;
 use crate::merge;
-use crate::orders::{Order, Orders, told};
+use crate::orders::{Order, Orders, delivered};
 use crate::scripts::{Scripts, runs_logic};
 use crate::upstream::MULTI;
 use crate::what::What;
@@ -36,7 +36,7 @@ impl<F: Front> Front for Seen<'_, F> {
         self.front.track(to, names);
     }
     /// Once it has been passed on, which is not now.
-    fn held(&mut self, _: Recipient, _: &Names) {}
+    fn track_late(&mut self, _: Recipient, _: &Names) {}
     fn changed(&mut self, names: Option<&[Box<[u8]>]>) {
         self.front.changed(names);
     }
@@ -59,7 +59,7 @@ impl Orders {
         }
         let Some(order) = client.orders.get_mut(at) else { return };
         if is_nodes && goes_otherwise(order, &answer, &self.scripts) {
-            return self.again(to.client, at, Redirect::Otherwise, Held::of(answer), front);
+            return self.again(to.client, at, Redirect::Otherwise, Arrived::of(answer), front);
         }
         learn(order, &answer, is_nodes, &self.scripts);
         if order.what == What::Watch {
@@ -67,17 +67,17 @@ impl Orders {
         }
         if order.what == What::Scan {
             let slot = order.keys.slot.unwrap_or_default();
-            let held = self.scanned(slot, answer);
-            return self.done(to.client, at, held, front);
+            let arrived = self.scanned(slot, answer);
+            return self.done(to.client, at, arrived, front);
         }
         let (silent, is_only) = (order.silent, client.parts.is_none() && client.leased.is_none());
         if is_only && client.orders.len() == 1 {
             let tracks = client.orders[at].tracks.take();
             self.clients.remove(&to.client);
-            tell(front, to, silent, answer);
-            return told(front, to, tracks.as_ref());
+            deliver(front, to, silent, answer);
+            return delivered(front, to, tracks.as_ref());
         }
-        self.done(to.client, at, Held::of(answer), front);
+        self.done(to.client, at, Arrived::of(answer), front);
     }
 
     fn count(&self, node: usize, redirect: &Redirect, answer: &Answer<'_>) {
@@ -105,24 +105,24 @@ impl Orders {
         let (what, leased) = (client.orders[at].what, client.orders[at].leased);
         match what {
             // What was watched is not there any more.
-            What::Exec(_) if leased => self.done(to.client, at, Held::Null, front),
+            What::Exec(_) if leased => self.done(to.client, at, Arrived::Null, front),
             What::Watch if leased => {
                 self.releases.push((node, to));
                 client.leased = None;
-                self.done(to.client, at, Held::Reply(b"+OK\r\n".to_vec(), true), front);
+                self.done(to.client, at, Arrived::Reply(b"+OK\r\n".to_vec(), true), front);
             }
             _ => {
                 if what == What::Watch {
                     self.releases.push((node, to));
                 }
-                self.again(to.client, at, redirect, Held::of(answer), front);
+                self.again(to.client, at, redirect, Arrived::of(answer), front);
             }
         }
     }
 
     /// SCAN's reply with the cursor of all nodes.
-    fn scanned(&self, slot: u16, answer: Answer<'_>) -> Held {
-        let Answer::Reply { bytes, resp2 } = answer else { return Held::of(answer) };
+    fn scanned(&self, slot: u16, answer: Answer<'_>) -> Arrived {
+        let Answer::Reply { bytes, resp2 } = answer else { return Arrived::of(answer) };
         let next = self.lowest.iter().copied().find(|lowest| *lowest > slot);
         let change = |cursor: u64| match cursor {
             0 => Some(next.map_or(0, u64::from)),
@@ -130,8 +130,8 @@ impl Orders {
             _ => None,
         };
         match merge::with_cursor(bytes, change) {
-            Some(reply) => Held::Reply(reply, resp2),
-            None => Held::of(answer),
+            Some(reply) => Arrived::Reply(reply, resp2),
+            None => Arrived::of(answer),
         }
     }
 }

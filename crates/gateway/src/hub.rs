@@ -113,7 +113,7 @@ impl Hub {
         });
         if let Some(atlas) = &hub.options.atlas {
             let woken = Arc::downgrade(&hub);
-            atlas.tell(Arc::new(move || woken.upgrade().iter().for_each(|hub| hub.wake())));
+            atlas.wake_by(Arc::new(move || woken.upgrade().iter().for_each(|hub| hub.wake())));
         }
         let own = Arc::clone(&hub);
         thread::Builder::new().name("weft-hub".into()).spawn(move || State::new(own).run())?;

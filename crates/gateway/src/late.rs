@@ -3,7 +3,7 @@
 
 use weft_engine::error::{Error, ErrorCode};
 
-use crate::answer::{Answer, Front, tell};
+use crate::answer::{Answer, Front, deliver};
 use crate::figures::bump;
 use crate::lines::nothing_came;
 use crate::link::{Due, Expect};
@@ -15,8 +15,8 @@ const IDLE_LEASE_MS: u64 = 60_000;
 impl Upstream {
     /// Looks for what is late.
     pub(crate) fn look(&mut self, front: &mut impl Front) {
-        self.tell_waiting(front);
-        self.tell_late(front);
+        self.refuse_waiting(front);
+        self.give_up_late(front);
         for at in 0..self.links.len() as u32 {
             self.look_at(at, front);
         }
@@ -29,7 +29,7 @@ impl Upstream {
         self.show();
     }
 
-    fn tell_waiting(&mut self, front: &mut impl Front) {
+    fn refuse_waiting(&mut self, front: &mut impl Front) {
         let timeout_ms = self.options.timeout_ms;
         for waiting in self.leases.take_late(self.now_ms) {
             let text = format!(
@@ -37,12 +37,12 @@ impl Upstream {
                  worker): others watch keys or block",
                 self.leases.max
             );
-            tell(front, waiting.to, waiting.silent, Answer::Error(Error::new(ErrorCode::Limit, text)));
+            deliver(front, waiting.to, waiting.silent, Answer::Error(Error::new(ErrorCode::Limit, text)));
         }
     }
 
     /// Whose request takes too long is told so, and its reply will be nobody's.
-    fn tell_late(&mut self, front: &mut impl Front) {
+    fn give_up_late(&mut self, front: &mut impl Front) {
         let (now_ms, limit_ms) = (self.now_ms, self.options.command_timeout_ms);
         if limit_ms == 0 {
             return;
@@ -57,7 +57,7 @@ impl Upstream {
                     "the server behind the gateway has not answered in {limit_ms} ms (command-timeout): whether the \
                      request has run is not known"
                 );
-                tell(front, to, due.silent, Answer::Doubt(Error::new(ErrorCode::Upstream, text)));
+                deliver(front, to, due.silent, Answer::Doubt(Error::new(ErrorCode::Upstream, text)));
             }
         }
     }

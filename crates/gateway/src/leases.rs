@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::answer::Whose;
-use crate::kept::Share;
+use crate::kept_bytes::Share;
 use crate::link::Expect;
 
 /// Somebody who waits for a connection to himself.

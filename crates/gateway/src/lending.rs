@@ -7,7 +7,7 @@ use weft_engine::mailbox::Recipient;
 use weft_protocol::request::Texts;
 use weft_protocol::resp::encode::request;
 
-use crate::answer::{Answer, Front, Whose, ended, tell, unreachable};
+use crate::answer::{Answer, Front, Whose, deliver, ended, unreachable};
 use crate::leases::Waiting;
 use crate::link::{Due, Expect};
 use crate::upstream::Upstream;
@@ -38,10 +38,10 @@ impl Upstream {
         let gets_through = matches!(expect, Expect::Alone);
         if !gets_through && self.leases.free.is_empty() && breaker.is_open() && !breaker.is_over(self.now_ms)
         {
-            return tell(front, to, silent, Answer::NotRun(unreachable(breaker.why())));
+            return deliver(front, to, silent, Answer::NotRun(unreachable(breaker.why())));
         }
         if let Some(error) = self.lacks_room_in_all(bytes.len()) {
-            return tell(front, to, silent, Answer::Error(error));
+            return deliver(front, to, silent, Answer::Error(error));
         }
         let _share = self.kept.as_ref().map(|kept| kept.share(bytes.len())).unwrap_or_default();
         let until_ms = self.now_ms + self.options.timeout_ms;
@@ -150,7 +150,7 @@ impl Upstream {
     /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
     pub fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
         if let Some(waiting) = self.leases.leave(to.client) {
-            return tell(front, waiting.to, waiting.silent, ended(end));
+            return deliver(front, waiting.to, waiting.silent, ended(end));
         }
         if let Some(&at) = self.leases.owners.get(&to.client) {
             let Some(link) = self.link(at) else { return };
@@ -169,7 +169,7 @@ impl Upstream {
             } else {
                 // Nobody can be asked there to let it go: as when it leaves.
                 self.forget(at);
-                to.into_iter().for_each(|to| tell(front, to, silent, ended(end)));
+                to.into_iter().for_each(|to| deliver(front, to, silent, ended(end)));
                 self.lend(front);
             }
             return;

@@ -12,7 +12,7 @@
 //! | `upstream` | a worker's connections: shared ones, leased ones |
 //! | `asking` | one request on its way out |
 //! | `late` | what is late: replies, waits, servers that say nothing |
-//! | `kept` | bytes of requests that a worker keeps, and may keep |
+//! | `kept_bytes` | bytes of requests that a worker keeps, and may keep |
 //! | `breaker` | when a server that cannot be reached is tried again |
 //! | `figures` | what is counted of the servers behind |
 //! | `answer` | what a reply means for who waits for it |
@@ -51,7 +51,7 @@ mod dial;
 mod figures;
 mod heard;
 mod hub;
-mod kept;
+mod kept_bytes;
 mod lanes;
 mod late;
 mod leases;
@@ -92,7 +92,7 @@ pub use cluster::Cluster;
 
 use atlas::Atlas;
 use cluster::Common;
-use figures::{Board, Told};
+use figures::{Board, BoardNodes};
 use replicas::Replicas;
 
 /// What all workers share.
@@ -124,7 +124,7 @@ impl Gateway {
         let hub = hub::Hub::start(Arc::clone(&options), engine)?;
         let checks = dial::Checks { moves: options.sentinel.is_some(), ..Default::default() };
         let board = Arc::<Board>::default();
-        engine.behind.set(Box::new(Told(Arc::clone(&board))));
+        engine.behind.set(Box::new(BoardNodes(Arc::clone(&board))));
         let common =
             Common { options, hub, checks: Arc::new(checks), scripts: Arc::default(), board, replicas };
         Ok(Self { common, atlas })

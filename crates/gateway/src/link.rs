@@ -19,7 +19,7 @@ use weft_protocol::resp::ReplyDecoder;
 use weft_protocol::resp::encode::request;
 
 use crate::answer::Whose;
-use crate::kept::Share;
+use crate::kept_bytes::Share;
 use crate::reply::{LIMITS, Passed};
 use crate::scripts::{requests, runs_logic};
 use crate::skip::Skip;

@@ -8,7 +8,7 @@ use weft_engine::forward::Merge;
 use weft_protocol::Outcome;
 use weft_protocol::resp::ReplyDecoder;
 
-use crate::answer::{Answer, Front, Held, tell};
+use crate::answer::{Answer, Arrived, Front, deliver};
 use crate::orders::{Order, State};
 use crate::partly::partly;
 use crate::parts::writes;
@@ -129,21 +129,21 @@ pub(crate) fn merged(
         scripts.clear();
     }
     if let Some(error) = partly(parts, addresses).filter(|_| writes(how, *reads)) {
-        return tell(front, *to, *silent, Answer::Error(error));
+        return deliver(front, *to, *silent, Answer::Error(error));
     }
     let mut replies = Vec::with_capacity(parts.len());
     for part in parts {
         match &part.state {
-            State::Done(Held::Reply(bytes, _)) => replies.push((bytes.as_slice(), part.places.as_slice())),
-            State::Done(Held::Error(error) | Held::Doubt(error)) => {
-                return tell(front, *to, *silent, Answer::Error(error.clone()));
+            State::Done(Arrived::Reply(bytes, _)) => replies.push((bytes.as_slice(), part.places.as_slice())),
+            State::Done(Arrived::Error(error) | Arrived::Doubt(error)) => {
+                return deliver(front, *to, *silent, Answer::Error(error.clone()));
             }
-            _ => return tell(front, *to, *silent, Answer::Nothing),
+            _ => return deliver(front, *to, *silent, Answer::Nothing),
         }
     }
     match merge(how, &replies, &known) {
-        Ok(bytes) => tell(front, *to, *silent, Answer::Reply { bytes: &bytes, resp2: *resp2 }),
-        Err(why) => tell(front, *to, *silent, Answer::Error(Error::new(ErrorCode::Upstream, why))),
+        Ok(bytes) => deliver(front, *to, *silent, Answer::Reply { bytes: &bytes, resp2: *resp2 }),
+        Err(why) => deliver(front, *to, *silent, Answer::Error(Error::new(ErrorCode::Upstream, why))),
     }
 }
 

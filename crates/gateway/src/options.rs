@@ -9,7 +9,7 @@ use std::time::Duration;
 use weft_client::{Address, Config, Timeouts};
 
 use crate::atlas::Atlas;
-use crate::kept::KEPT_BYTES_MAX;
+use crate::kept_bytes::KEPT_BYTES_MAX;
 use crate::lanes::OWN_DATABASES_MAX;
 use crate::link::WAITING_BYTES_MAX;
 

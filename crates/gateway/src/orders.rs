@@ -17,9 +17,9 @@ use weft_engine::forward::{Forward, Keys};
 use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
-use crate::answer::{Answer, Front, Held, Redirect, ended, tell, unreachable};
+use crate::answer::{Answer, Arrived, Front, Redirect, deliver, ended, unreachable};
 use crate::figures::{Figures, bump};
-use crate::kept::{Kept, Share};
+use crate::kept_bytes::{KeptBytes, Share};
 use crate::logic;
 use crate::merge;
 use crate::parts::Parts;
@@ -38,7 +38,7 @@ pub(crate) enum State {
     Waiting,
     /// To this node.
     Sent(usize),
-    Done(Held),
+    Done(Arrived),
 }
 
 /// One request.
@@ -69,7 +69,7 @@ pub(crate) struct Order {
     /// What is to be asked before it.
     pub(crate) prefix: Arc<[u8]>,
     /// Why it has not run yet.
-    reason: Option<Held>,
+    reason: Option<Arrived>,
     /// Which keys of the request it is a part of it has.
     pub(crate) places: Vec<u32>,
     /// Keys that its client wants to be told of when they change.
@@ -113,7 +113,7 @@ impl Order {
         Self { pinned: Some(node), keys: Keys::default(), ..self }
     }
     /// Its bytes are counted as long as it is there.
-    pub(crate) fn kept(self, kept: &Kept) -> Self {
+    pub(crate) fn kept(self, kept: &KeptBytes) -> Self {
         Self { _share: kept.share(self.bytes.len()), ..self }
     }
     /// It goes as a transaction, if it runs a script or a function.
@@ -286,7 +286,7 @@ impl Orders {
         id: u64,
         at: usize,
         redirect: Redirect,
-        reason: Held,
+        reason: Arrived,
         front: &mut impl Front,
     ) {
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -294,7 +294,7 @@ impl Orders {
         // Where a slot has moved to is the gateway's to know: who is told so would go around it.
         let reason = match redirect {
             Redirect::Moved(_) | Redirect::Ask(_) => {
-                Held::Error(unreachable("its slot has moved, and was not found in time"))
+                Arrived::Error(unreachable("its slot has moved, and was not found in time"))
             }
             Redirect::Later | Redirect::Otherwise => reason,
         };
@@ -343,16 +343,16 @@ impl Orders {
         let Some(begun_ms) = client.orders.front().map(|order| order.begun_ms) else { return };
         let waits_ms = self.now_ms.saturating_sub(begun_ms);
         if waits_ms >= self.timeout_ms {
-            client.orders.iter_mut().for_each(|order| order.state = State::Done(Held::Error(why.clone())));
+            client.orders.iter_mut().for_each(|order| order.state = State::Done(Arrived::Error(why.clone())));
             return self.hand_out(id, front);
         }
         self.goes_on(id, self.now_ms + (waits_ms / 2).clamp(BACK_OFF_MS, BACK_OFF_MS_MAX));
     }
 
     /// A request is over.
-    pub(crate) fn done(&mut self, id: u64, at: usize, held: Held, front: &mut impl Front) {
+    pub(crate) fn done(&mut self, id: u64, at: usize, arrived: Arrived, front: &mut impl Front) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        client.orders[at].state = State::Done(held);
+        client.orders[at].state = State::Done(arrived);
         if let Some(parts) = &mut client.parts {
             if parts.done() {
                 self.hand_out(id, front);
@@ -377,22 +377,25 @@ impl Orders {
         if let Some(Parts { how, .. }) = client.parts.take() {
             let parts = std::mem::take(&mut client.orders);
             merge::merged(how, &parts, (&self.scripts, &self.addresses), front);
-            parts.iter().for_each(|part| told(front, part.to, part.tracks.as_ref()));
+            parts.iter().for_each(|part| delivered(front, part.to, part.tracks.as_ref()));
         }
         while client.orders.front().is_some_and(Order::is_done) {
-            let Some(Order { to, silent, state: State::Done(held), tracks, .. }) = client.orders.pop_front()
+            let Some(Order { to, silent, state: State::Done(arrived), tracks, .. }) =
+                client.orders.pop_front()
             else {
                 break;
             };
-            match held {
-                Held::Reply(bytes, resp2) => tell(front, to, silent, Answer::Reply { bytes: &bytes, resp2 }),
-                Held::Selected(db) => front.answer(to.into(), Answer::Selected { db, silent }),
-                Held::Error(error) => tell(front, to, silent, Answer::Error(error)),
-                Held::Doubt(error) => tell(front, to, silent, Answer::Doubt(error)),
-                Held::Null => tell(front, to, silent, Answer::Null),
-                Held::Nothing => front.answer(to.into(), Answer::Nothing),
+            match arrived {
+                Arrived::Reply(bytes, resp2) => {
+                    deliver(front, to, silent, Answer::Reply { bytes: &bytes, resp2 })
+                }
+                Arrived::Selected(db) => front.answer(to.into(), Answer::Selected { db, silent }),
+                Arrived::Error(error) => deliver(front, to, silent, Answer::Error(error)),
+                Arrived::Doubt(error) => deliver(front, to, silent, Answer::Doubt(error)),
+                Arrived::Null => deliver(front, to, silent, Answer::Null),
+                Arrived::Nothing => front.answer(to.into(), Answer::Nothing),
             }
-            told(front, to, tracks.as_ref());
+            delivered(front, to, tracks.as_ref());
         }
         if client.orders.is_empty() && client.leased.is_none() {
             self.clients.remove(&id);
@@ -406,15 +409,15 @@ impl Orders {
         let Some(client) = self.clients.get(&to.client) else { return };
         let waits = |order: &Order| order.what == What::Blocks && order.is_waiting();
         if let Some(at) = client.orders.iter().position(waits) {
-            self.done(to.client, at, Held::of(ended(end)), front);
+            self.done(to.client, at, Arrived::of(ended(end)), front);
         }
     }
 }
 
 /// A client has its reply, which may have waited while keys of it changed.
-pub(crate) fn told(front: &mut impl Front, to: Recipient, tracks: Option<&Names>) {
+pub(crate) fn delivered(front: &mut impl Front, to: Recipient, tracks: Option<&Names>) {
     if let Some(names) = tracks {
-        front.held(to, names);
+        front.track_late(to, names);
     }
 }
 
@@ -422,7 +425,7 @@ pub(crate) fn told(front: &mut impl Front, to: Recipient, tracks: Option<&Names>
 mod tests {
     use super::*;
     use crate::answer::Whose;
-    use crate::testing::{Told, client};
+    use crate::testing::{Delivered, client};
     use weft_engine::forward::Kind;
 
     const TO: Recipient = client(7);
@@ -447,77 +450,77 @@ mod tests {
         orders.clients.insert(TO.client, client);
         orders
     }
-    fn reply(orders: &mut Orders, node: usize, bytes: &str, told: &mut Told) {
+    fn reply(orders: &mut Orders, node: usize, bytes: &str, delivered: &mut Delivered) {
         // A node answers in the order of sending.
         let of_node = orders.clients[&TO.client].orders.iter().filter(|order| order.is_sent_to(node));
         let stamp = of_node.map(|order| order.stamp).min().expect("something is there");
         let answer = Answer::Reply { bytes: bytes.as_bytes(), resp2: true };
-        orders.heard(node, Whose { to: TO, stamp }, answer, told);
+        orders.heard(node, Whose { to: TO, stamp }, answer, delivered);
     }
 
     #[test]
     fn replies_of_several_nodes_come_in_order() {
-        let (mut orders, mut told) = (sent(&[(1, 1, 0), (2, 2, 1), (1, 3, 0)]), Told::default());
-        reply(&mut orders, 1, "+second\r\n", &mut told);
-        assert!(told.0.is_empty());
-        reply(&mut orders, 0, "+first\r\n", &mut told);
-        reply(&mut orders, 0, "+third\r\n", &mut told);
-        assert_eq!(told.0, ["+first", "+second", "+third"]);
+        let (mut orders, mut delivered) = (sent(&[(1, 1, 0), (2, 2, 1), (1, 3, 0)]), Delivered::default());
+        reply(&mut orders, 1, "+second\r\n", &mut delivered);
+        assert!(delivered.0.is_empty());
+        reply(&mut orders, 0, "+first\r\n", &mut delivered);
+        reply(&mut orders, 0, "+third\r\n", &mut delivered);
+        assert_eq!(delivered.0, ["+first", "+second", "+third"]);
         assert!(orders.clients.is_empty());
     }
 
     #[test]
     fn an_answer_that_nothing_waits_for_is_nobodys() {
-        let (mut orders, mut told) = (sent(&[(1, 1, 0)]), Told::default());
+        let (mut orders, mut delivered) = (sent(&[(1, 1, 0)]), Delivered::default());
         let answer = Answer::Reply { bytes: b"+another\r\n", resp2: true };
-        orders.heard(0, Whose { to: TO, stamp: 99 }, answer, &mut told);
-        assert!(told.0.is_empty());
-        reply(&mut orders, 0, "+its own\r\n", &mut told);
-        assert_eq!(told.0, ["+its own"]);
+        orders.heard(0, Whose { to: TO, stamp: 99 }, answer, &mut delivered);
+        assert!(delivered.0.is_empty());
+        reply(&mut orders, 0, "+its own\r\n", &mut delivered);
+        assert_eq!(delivered.0, ["+its own"]);
     }
 
     /// What is held back may be about keys that have changed meanwhile.
     #[test]
     fn who_keeps_what_he_reads_is_told_when_he_has_it() {
-        let (mut orders, mut told) = (sent(&[(1, 1, 0), (2, 2, 1)]), Told::default());
+        let (mut orders, mut delivered) = (sent(&[(1, 1, 0), (2, 2, 1)]), Delivered::default());
         if let Some(client) = orders.clients.get_mut(&TO.client) {
             client.orders[1].tracks = Some([b"k"[..].into()].into());
         }
-        reply(&mut orders, 1, "+second\r\n", &mut told);
-        assert!(told.0.is_empty());
-        reply(&mut orders, 0, "+first\r\n", &mut told);
-        assert_eq!(told.0, ["+first", "+second", "held 1"]);
+        reply(&mut orders, 1, "+second\r\n", &mut delivered);
+        assert!(delivered.0.is_empty());
+        reply(&mut orders, 0, "+first\r\n", &mut delivered);
+        assert_eq!(delivered.0, ["+first", "+second", "held 1"]);
     }
 
     #[test]
     fn what_is_sent_on_waits_for_those_behind_it() {
-        let (mut orders, mut told) = (sent(&[(1, 1, 0), (1, 1, 0), (1, 2, 0)]), Told::default());
-        reply(&mut orders, 0, "-MOVED 1 :9\r\n", &mut told);
+        let (mut orders, mut delivered) = (sent(&[(1, 1, 0), (1, 1, 0), (1, 2, 0)]), Delivered::default());
+        reply(&mut orders, 0, "-MOVED 1 :9\r\n", &mut delivered);
         let client = &orders.clients[&TO.client];
         assert_eq!(client.orders[0].next, Some((Address::Tcp("node0".into(), 9), false)));
         assert!(!client.may_go(0, 1), "the second is about the same key, and under way");
-        reply(&mut orders, 0, "-ASK 1 node1:1\r\n", &mut told);
+        reply(&mut orders, 0, "-ASK 1 node1:1\r\n", &mut delivered);
         let client = &orders.clients[&TO.client];
         assert_eq!(client.orders[1].next, Some((Address::Tcp("node1".into(), 1), true)));
         assert!(client.may_go(0, 1), "the third is about another key");
         assert!(!client.may_go(1, 1), "the first has not gone");
-        assert!(told.0.is_empty());
+        assert!(delivered.0.is_empty());
     }
 
     #[test]
     fn what_was_overtaken_does_not_go_again() {
-        let (mut orders, mut told) = (sent(&[(1, 1, 0), (1, 1, 0)]), Told::default());
-        reply(&mut orders, 0, "-CLUSTERDOWN no\r\n", &mut told);
-        reply(&mut orders, 0, ":1\r\n", &mut told);
-        assert_eq!(told.0, ["-CLUSTERDOWN no", ":1"]);
+        let (mut orders, mut delivered) = (sent(&[(1, 1, 0), (1, 1, 0)]), Delivered::default());
+        reply(&mut orders, 0, "-CLUSTERDOWN no\r\n", &mut delivered);
+        reply(&mut orders, 0, ":1\r\n", &mut delivered);
+        assert_eq!(delivered.0, ["-CLUSTERDOWN no", ":1"]);
     }
 
     #[test]
     fn nothing_goes_again_for_ever() {
-        let (mut orders, mut told) = (sent(&[(1, 1, 0)]), Told::default());
+        let (mut orders, mut delivered) = (sent(&[(1, 1, 0)]), Delivered::default());
         orders.now_ms = 1_000;
-        reply(&mut orders, 0, "-TRYAGAIN no\r\n", &mut told);
-        assert_eq!(told.0, ["-TRYAGAIN no"]);
+        reply(&mut orders, 0, "-TRYAGAIN no\r\n", &mut delivered);
+        assert_eq!(delivered.0, ["-TRYAGAIN no"]);
     }
 
     /// It may say what a node says, and has run.
@@ -525,15 +528,15 @@ mod tests {
     fn what_a_script_says_is_no_nodes_word() {
         for word in ["MOVED 1 :9", "ASK 1 :9", "TRYAGAIN", "LOADING", "NOSCRIPT", "OOM", "NOPERM"] {
             for watches in [false, true] {
-                let (mut orders, mut told) = (sent(&[(1, 1, 0)]), Told::default());
+                let (mut orders, mut delivered) = (sent(&[(1, 1, 0)]), Delivered::default());
                 let order = orders.clients.get_mut(&TO.client).map(|client| &mut client.orders[0]).unwrap();
                 order.bytes = b"*3\r\n$4\r\nEVAL\r\n$1\r\nx\r\n$1\r\n0\r\n".as_slice().into();
                 let array = if watches { "" } else { "*1\r\n" };
                 if !watches {
                     order.wrap(&Scripts::default());
                 }
-                reply(&mut orders, 0, &format!("{array}-{word}\r\n"), &mut told);
-                assert_eq!(told.0, [format!("-{word}")]);
+                reply(&mut orders, 0, &format!("{array}-{word}\r\n"), &mut delivered);
+                assert_eq!(delivered.0, [format!("-{word}")]);
             }
         }
     }
@@ -541,14 +544,14 @@ mod tests {
     #[test]
     fn a_script_goes_again_where_the_node_has_not_run_it() {
         for word in ["-MOVED 1 :9\r\n", "-EXECABORT Transaction discarded because of: OOM no\r\n"] {
-            let (mut orders, mut told) = (sent(&[(1, 1, 0)]), Told::default());
+            let (mut orders, mut delivered) = (sent(&[(1, 1, 0)]), Delivered::default());
             let order = orders.clients.get_mut(&TO.client).map(|client| &mut client.orders[0]).unwrap();
             let eval = b"*3\r\n$4\r\nEVAL\r\n$1\r\nx\r\n$1\r\n0\r\n".as_slice();
             order.bytes = eval.into();
             order.wrap(&Scripts::default());
-            reply(&mut orders, 0, word, &mut told);
+            reply(&mut orders, 0, word, &mut delivered);
             let order = &orders.clients[&TO.client].orders[0];
-            assert!(order.is_waiting() && told.0.is_empty(), "{word}");
+            assert!(order.is_waiting() && delivered.0.is_empty(), "{word}");
             assert_eq!(*order.bytes == *eval, word.contains("OOM"), "without memory nothing is queued");
         }
     }
@@ -557,13 +560,13 @@ mod tests {
     #[test]
     fn nobody_is_told_where_a_slot_has_moved_to() {
         for late in [true, false] {
-            let (mut orders, mut told) = (sent(&[(1, 1, 0), (1, 1, 0)]), Told::default());
+            let (mut orders, mut delivered) = (sent(&[(1, 1, 0), (1, 1, 0)]), Delivered::default());
             orders.now_ms = if late { 1_000 } else { 0 };
-            reply(&mut orders, 0, "-MOVED 1 127.0.0.1:9\r\n", &mut told);
+            reply(&mut orders, 0, "-MOVED 1 127.0.0.1:9\r\n", &mut delivered);
             // The second one has run: the first must not run behind it.
-            reply(&mut orders, 0, ":1\r\n", &mut told);
-            assert!(told.0[0].contains("cannot be reached"), "{:?}", told.0);
-            assert_eq!(told.0[1], ":1");
+            reply(&mut orders, 0, ":1\r\n", &mut delivered);
+            assert!(delivered.0[0].contains("cannot be reached"), "{:?}", delivered.0);
+            assert_eq!(delivered.0[1], ":1");
         }
     }
 }

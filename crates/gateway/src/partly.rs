@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use weft_client::Address;
 use weft_engine::error::Error;
 
-use crate::answer::Held;
+use crate::answer::Arrived;
 use crate::orders::{Order, State};
 use crate::scripts::words;
 
@@ -26,9 +26,9 @@ enum Fate {
 
 fn fate(part: &Order) -> Fate {
     match &part.state {
-        State::Done(Held::Reply(bytes, _)) if bytes.first() == Some(&b'-') => Fate::Refused,
-        State::Done(Held::Error(_)) => Fate::Refused,
-        State::Done(Held::Doubt(_)) => Fate::Doubt,
+        State::Done(Arrived::Reply(bytes, _)) if bytes.first() == Some(&b'-') => Fate::Refused,
+        State::Done(Arrived::Error(_)) => Fate::Refused,
+        State::Done(Arrived::Doubt(_)) => Fate::Doubt,
         _ => Fate::Ran,
     }
 }
@@ -36,12 +36,12 @@ fn fate(part: &Order) -> Fate {
 /// Why a part has not run, or may not have.
 fn reason(part: &Order) -> Option<Error> {
     match &part.state {
-        State::Done(Held::Reply(bytes, _)) => {
+        State::Done(Arrived::Reply(bytes, _)) => {
             let line = String::from_utf8_lossy(bytes.strip_prefix(b"-")?).trim_end().to_string();
             let (prefix, text) = line.split_once(' ').unwrap_or((&line, ""));
             Some(Error::with_prefix(prefix, text.to_string()))
         }
-        State::Done(Held::Error(error) | Held::Doubt(error)) => Some(error.clone()),
+        State::Done(Arrived::Error(error) | Arrived::Doubt(error)) => Some(error.clone()),
         _ => None,
     }
 }
@@ -97,39 +97,39 @@ mod tests {
     use crate::answer::{lost, unreachable};
     use crate::testing::client;
 
-    fn part(words: &[&str], pinned: Option<usize>, held: Held) -> Order {
+    fn part(words: &[&str], pinned: Option<usize>, arrived: Arrived) -> Order {
         let mut bytes = Vec::new();
         request(None, &Texts(words), &mut bytes);
         let mut order = Order::new(&Forward::of(client(1), Kind::Plain), &bytes, 0);
-        (order.pinned, order.state) = (pinned, State::Done(held));
+        (order.pinned, order.state) = (pinned, State::Done(arrived));
         order
     }
-    fn ran(words: &[&str], pinned: Option<usize>) -> Order {
-        part(words, pinned, Held::Reply(b":1\r\n".to_vec(), true))
+    fn part_that_ran(words: &[&str], pinned: Option<usize>) -> Order {
+        part(words, pinned, Arrived::Reply(b":1\r\n".to_vec(), true))
     }
-    fn told(parts: Vec<Order>) -> Option<String> {
+    fn text_of(parts: Vec<Order>) -> Option<String> {
         let addresses = [1, 2, 3].map(|port| Address::Tcp("h".into(), port));
         partly(&parts.into(), &addresses).map(|error| error.line())
     }
 
     #[test]
     fn which_part_has_run_is_said() {
-        let gone = || Held::Error(unreachable("no"));
-        let doubt = || Held::Doubt(lost("cut", true));
-        let told_of = told(vec![
-            ran(&["DEL", "a", "b"], None),
+        let gone = || Arrived::Error(unreachable("no"));
+        let doubt = || Arrived::Doubt(lost("cut", true));
+        let told_of = text_of(vec![
+            part_that_ran(&["DEL", "a", "b"], None),
             part(&["DEL", "c\n"], None, gone()),
             part(&["DEL", "d"], None, doubt()),
         ]);
         let text = "ERR a part of the request has not run: of 4 keys it has for 2 ('a', 'b'), it has not for 1 \
                     ('c\\n'), it may have for 1 ('d'): the server behind the gateway cannot be reached: no";
         assert_eq!(told_of.as_deref(), Some(text));
-        let refused = Held::Reply(b"-MISCONF no disk\r\n".to_vec(), true);
-        let all = [ran(&["FLUSHALL"], Some(0)), part(&["FLUSHALL"], Some(2), refused)];
+        let refused = Arrived::Reply(b"-MISCONF no disk\r\n".to_vec(), true);
+        let all = [part_that_ran(&["FLUSHALL"], Some(0)), part(&["FLUSHALL"], Some(2), refused)];
         let text = "MISCONF a part of the request has not run: of 2 nodes it has at 1 (h:1), it has not at 1 (h:3): \
                     no disk";
-        assert_eq!(told(all.into()).as_deref(), Some(text));
-        let text = told(vec![ran(&["DEL", "a"], None), part(&["DEL", "b"], None, doubt())]);
+        assert_eq!(text_of(all.into()).as_deref(), Some(text));
+        let text = text_of(vec![part_that_ran(&["DEL", "a"], None), part(&["DEL", "b"], None, doubt())]);
         assert!(
             text.is_some_and(|text| text.starts_with("ERR whether all of the request has run is not known"))
         );
@@ -137,17 +137,22 @@ mod tests {
 
     #[test]
     fn what_holds_for_all_is_said_once() {
-        let none = |held: fn() -> Held| told(vec![part(&["DEL", "a"], None, held()); 2]);
-        assert_eq!(none(|| Held::Error(ErrorCode::Busy.into())), None);
-        assert_eq!(none(|| Held::Doubt(lost("cut", true))), None);
-        assert_eq!(told(vec![ran(&["DEL", "a"], None), ran(&["DEL", "b"], None)]), None);
+        let none = |arrived: fn() -> Arrived| text_of(vec![part(&["DEL", "a"], None, arrived()); 2]);
+        assert_eq!(none(|| Arrived::Error(ErrorCode::Busy.into())), None);
+        assert_eq!(none(|| Arrived::Doubt(lost("cut", true))), None);
+        assert_eq!(
+            text_of(vec![part_that_ran(&["DEL", "a"], None), part_that_ran(&["DEL", "b"], None)]),
+            None
+        );
     }
 
     #[test]
     fn an_error_is_of_bounded_length() {
         let long = "k".repeat(10_000);
         let many: Vec<&str> = std::iter::once("DEL").chain([long.as_str(); 1_000]).collect();
-        let parts = vec![ran(&many, None), part(&many, None, Held::Error(unreachable("no")))];
-        assert!(told(parts).is_some_and(|text| text.len() < 2_000 && text.contains("it has for 1000 ('kkk")));
+        let parts = vec![part_that_ran(&many, None), part(&many, None, Arrived::Error(unreachable("no")))];
+        assert!(
+            text_of(parts).is_some_and(|text| text.len() < 2_000 && text.contains("it has for 1000 ('kkk"))
+        );
     }
 }

@@ -74,7 +74,7 @@ mod tests {
     use crate::answer::{Answer, Front, Whose};
     use crate::heard::Seen;
     use crate::orders::{Client, Order, Orders};
-    use crate::testing::{Told, client};
+    use crate::testing::{Delivered, client};
 
     const TO: Recipient = client(7);
     const NODES: usize = 3;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     /// Sends parts and answers them in the order of sending, each with its own number, one in some after a refusal.
-    fn answered(orders: &mut Orders, count: usize, told: &mut Told) {
+    fn answered(orders: &mut Orders, count: usize, delivered: &mut Delivered) {
         let mut refused = vec![false; count];
         while orders.clients.contains_key(&TO.client) {
             orders.now_ms += 300;
@@ -133,7 +133,7 @@ mod tests {
                     };
                     let reply = says.unwrap_or_else(|| format!("*1\r\n:{at}\r\n"));
                     let answer = Answer::Reply { bytes: reply.as_bytes(), resp2: false };
-                    let mut seen = Seen { orders: &mut *orders, node, front: &mut *told };
+                    let mut seen = Seen { orders: &mut *orders, node, front: &mut *delivered };
                     seen.answer(Whose { to: TO, stamp }, answer);
                 }
             }
@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn each_part_has_its_own_reply() {
-        let (mut orders, mut told) = (parted(100), Told::default());
-        answered(&mut orders, 100, &mut told);
+        let (mut orders, mut delivered) = (parted(100), Delivered::default());
+        answered(&mut orders, 100, &mut delivered);
         let all: String = (0..100).rev().map(|at| format!(":{at}\r\n")).collect();
-        assert_eq!(told.0, [format!("*100\r\n{all}").trim_end()]);
+        assert_eq!(delivered.0, [format!("*100\r\n{all}").trim_end()]);
     }
 
     #[test]
@@ -168,11 +168,11 @@ mod tests {
             now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
         };
         let tries = (0..TRIES).map(|_| {
-            let (mut orders, mut told) = (parted(count), Told::default());
+            let (mut orders, mut delivered) = (parted(count), Delivered::default());
             let begin = cpu_ns();
-            answered(&mut orders, count, &mut told);
+            answered(&mut orders, count, &mut delivered);
             let cost = cpu_ns() - begin;
-            assert_eq!(told.0.len(), 1);
+            assert_eq!(delivered.0.len(), 1);
             assert!(orders.later.len() < 100, "{} wishes to go on", orders.later.len());
             cost
         });

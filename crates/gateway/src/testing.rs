@@ -21,7 +21,7 @@ use crate::answer::{Answer, Front, Whose};
 use crate::dial::Checks;
 use crate::figures::Figures;
 use crate::hub::Hub;
-use crate::kept::Kept;
+use crate::kept_bytes::KeptBytes;
 use crate::options::Options;
 use crate::scripts::{requests, words};
 use crate::upstream::Upstream;
@@ -37,9 +37,9 @@ pub(crate) const fn client(client: u64) -> Recipient {
 
 /// What clients are told, in the order in which they are.
 #[derive(Debug, Default)]
-pub(crate) struct Told(pub(crate) Vec<String>);
+pub(crate) struct Delivered(pub(crate) Vec<String>);
 
-impl Front for Told {
+impl Front for Delivered {
     fn answer(&mut self, _: Whose, answer: Answer<'_>) {
         self.0.push(match answer {
             Answer::Reply { bytes, .. } => String::from_utf8_lossy(bytes).trim_end().into(),
@@ -50,7 +50,7 @@ impl Front for Told {
         true
     }
     fn track(&mut self, _: Recipient, _: &Names) {}
-    fn held(&mut self, _: Recipient, names: &Names) {
+    fn track_late(&mut self, _: Recipient, names: &Names) {
         self.0.push(format!("held {}", names.len()));
     }
     fn changed(&mut self, _: Option<&[Box<[u8]>]>) {}
@@ -146,8 +146,8 @@ fn serve(mut stream: TcpStream, noted: &(Mutex<Vec<String>>, Condvar), answers: 
 /// One server behind, and one worker's connections to it. Time is the test's.
 pub(crate) struct Bench {
     pub(crate) upstream: Upstream,
-    pub(crate) told: Told,
-    pub(crate) kept: Kept,
+    pub(crate) delivered: Delivered,
+    pub(crate) kept: KeptBytes,
     pub(crate) now_ms: u64,
 }
 
@@ -157,9 +157,9 @@ impl Bench {
         let options = Arc::new(options);
         let hub = Hub::start(Arc::clone(&options), engine()).expect("there are threads");
         let (checks, figures) = (Arc::<Checks>::default(), Arc::<Figures>::default());
-        let kept = Kept::default();
+        let kept = KeptBytes::default();
         let upstream = Upstream::new(options, leases, (hub, checks, figures), || ()).counting(kept.clone());
-        Self { upstream, told: Told::default(), kept, now_ms: 1_000 }
+        Self { upstream, delivered: Delivered::default(), kept, now_ms: 1_000 }
     }
 
     /// A client asks for something.
@@ -167,19 +167,19 @@ impl Bench {
         let mut forwards = Forwards::default();
         request(None, &Texts(words), &mut forwards.bytes);
         forwards.list.push(Forward { db, end: forwards.bytes.len(), ..Forward::of(client(number), kind) });
-        self.upstream.submit(&mut forwards, &mut self.told);
+        self.upstream.submit(&mut forwards, &mut self.delivered);
     }
     pub(crate) fn turn(&mut self) {
-        self.upstream.begin_tick(self.now_ms, &mut self.told);
+        self.upstream.begin_tick(self.now_ms, &mut self.delivered);
         let places: Vec<u64> = self.upstream.sockets().map(|(_, place)| place).collect();
-        places.into_iter().for_each(|place| self.upstream.event(place as u32, &mut self.told));
-        self.upstream.flush(&mut self.told);
+        places.into_iter().for_each(|place| self.upstream.event(place as u32, &mut self.delivered));
+        self.upstream.flush(&mut self.delivered);
     }
     /// Turn by turn, until something holds.
     pub(crate) fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !holds(self) {
-            assert!(Instant::now() < end, "{what} does not come about: {:?}", self.told);
+            assert!(Instant::now() < end, "{what} does not come about: {:?}", self.delivered);
             self.turn();
             thread::yield_now();
         }

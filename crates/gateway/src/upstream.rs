@@ -14,11 +14,11 @@ use weft_engine::behind::State;
 use weft_engine::forward::{Forward, Forwards, Kind};
 use weft_engine::mailbox::Recipient;
 
-use crate::answer::{Answer, BUSY, Front, Next, lost, replied, split_db, tell, unreachable};
+use crate::answer::{Answer, BUSY, Front, Next, deliver, lost, replied, split_db, unreachable};
 use crate::dial::{self, Arrival, Checks, Inbox, UNCHECKED};
 use crate::figures::{Figures, bump};
 use crate::hub::Hub;
-use crate::kept::Kept;
+use crate::kept_bytes::KeptBytes;
 use crate::lanes::Lane;
 use crate::leases::Leases;
 use crate::link::{Came, Due, EMPTY_BYTES_MAX, Expect, Link};
@@ -73,7 +73,7 @@ pub struct Upstream {
     /// Somebody else sends again what may be: it knows where.
     pub(crate) is_routed: bool,
     /// What the worker keeps, if that is counted here.
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: Option<KeptBytes>,
 }
 
 /// The server of a place.
@@ -111,7 +111,7 @@ impl Upstream {
     }
 
     /// As all that a worker has: what it keeps is counted.
-    pub(crate) fn counting(self, kept: Kept) -> Self {
+    pub(crate) fn counting(self, kept: KeptBytes) -> Self {
         Self { kept: Some(kept), ..self }
     }
 
@@ -172,13 +172,13 @@ impl Upstream {
                     if self.hub.is_current(generation) {
                         front.answer(to.into(), Answer::Confirmed(args));
                     } else {
-                        tell(front, to, silent, Answer::Error(lost("the server closed it", true)));
+                        deliver(front, to, silent, Answer::Error(lost("the server closed it", true)));
                     }
                     self.hub.settled(to, generation);
                 }
                 Arrival::Subscribed(to, _, Err(why)) => {
                     let silent = self.silent.remove(&to.client);
-                    tell(front, to, silent, Answer::Error(unreachable(&why)));
+                    deliver(front, to, silent, Answer::Error(unreachable(&why)));
                 }
             }
         }
@@ -447,7 +447,7 @@ impl Upstream {
                 continue;
             }
             if let Some(to) = due.to {
-                tell(front, to, due.silent, Answer::Reply { bytes: why, resp2 });
+                deliver(front, to, due.silent, Answer::Reply { bytes: why, resp2 });
             }
             match due.expect {
                 Expect::Exec if is_lease => self.unwatch(at, front),
@@ -518,16 +518,16 @@ impl Upstream {
                     Err(error) => error,
                 },
                 false if was_up && sent => {
-                    tell(front, to, due.silent, Answer::Doubt(lost(why, sent)));
+                    deliver(front, to, due.silent, Answer::Doubt(lost(why, sent)));
                     continue;
                 }
                 false if was_up => lost(why, sent),
                 false => {
-                    tell(front, to, due.silent, Answer::NotRun(unreachable(why)));
+                    deliver(front, to, due.silent, Answer::NotRun(unreachable(why)));
                     continue;
                 }
             };
-            tell(front, to, due.silent, Answer::Error(error));
+            deliver(front, to, due.silent, Answer::Error(error));
         }
         if let Some(owner) = link.owner
             && !is_over
@@ -537,7 +537,7 @@ impl Upstream {
         if link.is_lease && !was_up {
             // Others cannot be made either.
             for waiting in self.leases.waiting.take() {
-                tell(front, waiting.to, waiting.silent, Answer::NotRun(unreachable(why)));
+                deliver(front, waiting.to, waiting.silent, Answer::NotRun(unreachable(why)));
             }
         }
         self.lend(front);

@@ -41,7 +41,7 @@ const COLLECTED_PART: usize = 32;
 const MAKING: u32 = 1 << 30;
 
 /// A change of a state's memory that the others are told of.
-const TOLD_BYTES: isize = 64 << 10;
+const SETTLED_BYTES: isize = 64 << 10;
 
 /// Blocks up to this size are kept for the next ones of theirs when they are given back: a script makes and leaves a
 /// dozen.
@@ -53,7 +53,7 @@ const SIZES: usize = SMALL_BYTES_MAX / ALIGN + 1;
 
 /// Small blocks that were given back, by size: each begins with the address of the next.
 #[derive(Debug)]
-struct Kept {
+struct SpareBlocks {
     first: [*mut u8; SIZES],
     bytes: [u32; SIZES],
 }
@@ -109,11 +109,11 @@ impl Blocks {
 /// A state's part.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    kept: Kept,
+    kept: SpareBlocks,
     pub(crate) blocks: Blocks,
     budget: Arc<Budget>,
     /// Taken or given back since the others were told.
-    untold_bytes: isize,
+    unsettled_bytes: isize,
     used_bytes: usize,
     /// What was in use when everything that is not used was collected last.
     collected_bytes: usize,
@@ -125,12 +125,12 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) const fn new(budget: Arc<Budget>) -> Self {
-        let kept = Kept { first: [std::ptr::null_mut(); SIZES], bytes: [0; SIZES] };
+        let kept = SpareBlocks { first: [std::ptr::null_mut(); SIZES], bytes: [0; SIZES] };
         Self {
             kept,
             blocks: Blocks { counts: [0; LARGE_SIZES], sizes: 0, taken_bytes: 0 },
             budget,
-            untold_bytes: 0,
+            unsettled_bytes: 0,
             used_bytes: 0,
             collected_bytes: 0,
             rest_bytes: 0,
@@ -141,7 +141,7 @@ impl Memory {
         self.used_bytes
     }
     fn total(&self) -> usize {
-        self.budget.used_bytes().saturating_add_signed(self.untold_bytes)
+        self.budget.used_bytes().saturating_add_signed(self.unsettled_bytes)
     }
     /// What all states may take.
     pub(crate) fn limit_bytes(&self) -> usize {
@@ -192,14 +192,14 @@ impl Memory {
     #[inline]
     fn count(&mut self, bytes: isize) {
         self.used_bytes = self.used_bytes.wrapping_add_signed(bytes);
-        self.untold_bytes += bytes;
-        if self.untold_bytes.abs() > TOLD_BYTES {
-            self.tell();
+        self.unsettled_bytes += bytes;
+        if self.unsettled_bytes.abs() > SETTLED_BYTES {
+            self.settle();
         }
     }
     #[cold]
-    fn tell(&mut self) {
-        let bytes = std::mem::take(&mut self.untold_bytes);
+    fn settle(&mut self) {
+        let bytes = std::mem::take(&mut self.unsettled_bytes);
         if bytes >= 0 {
             self.budget.used_bytes.fetch_add(bytes.unsigned_abs(), Relaxed);
         } else {
@@ -210,7 +210,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        self.tell();
+        self.settle();
         self.kept.give_back();
     }
 }
@@ -228,7 +228,7 @@ const fn size_of_block(bytes: usize) -> usize {
     bytes.div_ceil(ALIGN)
 }
 
-impl Kept {
+impl SpareBlocks {
     /// A block of so many bytes, which are not 0; null where there is no memory for it.
     #[inline]
     fn take(&mut self, bytes: usize) -> *mut u8 {

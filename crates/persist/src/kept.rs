@@ -12,7 +12,7 @@ use crate::reader::{Blocks, End, Extent, Fault};
 
 /// A log as it was found.
 #[derive(Debug)]
-pub struct Kept {
+pub struct FoundLog {
     disk: Arc<dyn Disk>,
     manifest: Manifest,
     /// Up to where the last segment was on the disk, as its blocks say.
@@ -50,7 +50,7 @@ pub struct Summary {
     pub torn: Option<(String, u64, u64)>,
 }
 
-impl Kept {
+impl FoundLog {
     /// Finds the log of a folder; nothing if there is none.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ pub mod survey;
 
 pub use disk::{Disk, Folder};
 pub use frames::{Decoder, Mark, ROW_MAX, Strange};
-pub use kept::{Kept, Place, Summary, read_snapshot};
+pub use kept::{FoundLog, Place, Summary, read_snapshot};
 pub use log::{Log, LogOptions, SEGMENT_BYTES};
 pub use problem::Problem;
 pub use snapshot::{Snapshot, SnapshotWriter, clear_unfinished};

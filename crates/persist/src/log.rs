@@ -21,7 +21,7 @@ use weft_store::effect::Read;
 use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES, OPEN};
 use crate::disk::{Disk, File};
 use crate::frames::Encoder;
-use crate::kept::Kept;
+use crate::kept::FoundLog;
 use crate::manifest::{FILES_MAX, Manifest, Piece, UNFINISHED, number_of, segment_name};
 use crate::snapshot::Snapshot;
 
@@ -110,7 +110,7 @@ impl Log {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn go_on(disk: Arc<dyn Disk>, options: LogOptions, kept: Kept) -> io::Result<Self> {
+    pub fn go_on(disk: Arc<dyn Disk>, options: LogOptions, kept: FoundLog) -> io::Result<Self> {
         let (mut manifest, safe) = kept.into_parts();
         if let Some(last) = manifest.segments.last().cloned()
             && let Some(bytes) = last.bytes

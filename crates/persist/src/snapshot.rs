@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use weft_store::effect::Told;
+use weft_store::effect::KeyedEffect;
 
 use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES, JOINED_BYTES_MAX, pack};
 use crate::disk::{Disk, File};
@@ -131,7 +131,7 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// When the disk fails: the snapshot is to be given up.
-    pub fn push(&mut self, told: &Told<'_>) -> io::Result<()> {
+    pub fn push(&mut self, told: &KeyedEffect<'_>) -> io::Result<()> {
         self.encoder.effect(told, &mut self.block);
         self.count += 1;
         if self.block.len() >= JOINED_BYTES_MAX { self.write_block() } else { Ok(()) }

@@ -121,7 +121,7 @@ const CLOSING_BYTES: usize = 8;
 
 /// Neighbouring requests of one channel.
 #[derive(Clone, Copy)]
-struct Run {
+struct ChannelRun {
     channel: u16,
     /// The channel's database.
     db: u8,
@@ -322,7 +322,7 @@ impl Channels {
     }
 
     /// Counts the requests of a run.
-    fn end_run(&mut self, run: Option<Run>) {
+    fn end_run(&mut self, run: Option<ChannelRun>) {
         if let Some(run) = run
             && let Some(open) = self.get_mut(run.channel)
         {
@@ -332,11 +332,11 @@ impl Channels {
 
     /// The run of the channel that the next frame is for, if it is open: the one there is, or one that begins.
     #[inline]
-    fn run_of<'r>(&mut self, next: &[u8], run: &'r mut Option<Run>) -> Option<&'r mut Run> {
+    fn run_of<'r>(&mut self, next: &[u8], run: &'r mut Option<ChannelRun>) -> Option<&'r mut ChannelRun> {
         let channel = u16::from_be_bytes(*next.get(2..)?.first_chunk()?);
         if run.as_ref().is_none_or(|run| run.channel != channel) {
             let db = self.get(channel).filter(|_| !self.fresh)?.client.session.db;
-            self.end_run(run.replace(Run { channel, db, requests: 0 }));
+            self.end_run(run.replace(ChannelRun { channel, db, requests: 0 }));
         }
         run.as_mut()
     }
@@ -348,7 +348,7 @@ impl Channels {
         index: u32,
         (bytes, at): (&[u8], &mut usize),
         (requests, keyspace): (&mut Requests, &Keyspace),
-        run: &mut Option<Run>,
+        run: &mut Option<ChannelRun>,
     ) -> Stop {
         loop {
             let rest = &bytes[*at..];
@@ -398,7 +398,7 @@ impl Channels {
                 }
                 (_, Some(Place::Open(open))) => {
                     let db = open.client.session.db;
-                    self.end_run(run.replace(Run { channel, db, requests: 1 }));
+                    self.end_run(run.replace(ChannelRun { channel, db, requests: 1 }));
                     db
                 }
                 (_, Some(Place::Ending(_))) => {

@@ -396,7 +396,7 @@ impl Connection {
 
     /// Whether replies wait until something is safe.
     pub(crate) fn waits_for_safe(&self) -> bool {
-        self.output.is_held()
+        self.output.is_withheld()
             || match &self.peer {
                 Peer::Resp(_) | Peer::Http(_) => false,
                 Peer::Respb(channels) => channels.waits_for_safe(),

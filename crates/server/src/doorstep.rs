@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    fn told(mut client: UnixStream) -> String {
+    fn text_of(mut client: UnixStream) -> String {
         let mut text = String::new();
         client.read_to_string(&mut text).expect("it ends");
         text
@@ -183,13 +183,13 @@ mod tests {
             (b"GET k\r\n", Refused::Protected, "-DENIED "),
             (b"\0\0", Refused::Full, "-ERR "),
         ] {
-            let text = told(door.comes(sent, Speaks::Any, why));
+            let text = text_of(door.comes(sent, Speaks::Any, why));
             assert!(text.starts_with(begins), "{text}");
             let in_head = |line: &str| text.contains(line) == text.starts_with("HTTP");
             assert!(in_head("Connection: close\r\n") && in_head("{\"error\":\""), "{text}");
             assert_eq!(text.contains("Retry-After"), text.starts_with("HTTP/1.1 503"), "{text}");
         }
-        assert!(told(door.comes(b"", Speaks::Tls, Refused::Full)).starts_with("-ERR"));
+        assert!(text_of(door.comes(b"", Speaks::Tls, Refused::Full)).starts_with("-ERR"));
         assert_eq!(door.waits(), 0);
     }
 
@@ -205,17 +205,17 @@ mod tests {
         assert!(door.step.timeout_ms() <= WAIT.as_millis() as u64 + 1);
         web.write_all(b"HEAD / HTTP/1.1\r\n").expect("it fits");
         door.step.look(0);
-        assert!(told(web).starts_with("HTTP/1.1 503"));
+        assert!(text_of(web).starts_with("HTTP/1.1 503"));
         let others: Vec<_> = (1..WAITING_MAX).map(|_| door.comes(b"", Speaks::Any, Refused::Full)).collect();
         assert_eq!(door.waits(), WAITING_MAX);
-        assert!(told(door.comes(b"", Speaks::Any, Refused::Full)).starts_with("-ERR"), "one past it");
-        assert!(told(door.comes(b"", Speaks::Http, Refused::Full)).starts_with("HTTP/1.1 503"));
+        assert!(text_of(door.comes(b"", Speaks::Any, Refused::Full)).starts_with("-ERR"), "one past it");
+        assert!(text_of(door.comes(b"", Speaks::Http, Refused::Full)).starts_with("HTTP/1.1 503"));
         for waiting in &mut door.step.waiting {
             waiting.until = Instant::now();
         }
         door.step.look(0);
         assert_eq!((door.waits(), door.step.timeout_ms()), (0, u64::MAX));
-        assert!(told(silent).starts_with("-ERR"));
+        assert!(text_of(silent).starts_with("-ERR"));
         drop(others);
     }
 }

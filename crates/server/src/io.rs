@@ -16,7 +16,7 @@ use crate::timers::{About, Timer, Timers};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Aftermath {
     /// Look at the session.
-    Ran(u32, u16),
+    FollowUp(u32, u16),
     /// A channel has been ended, since it has gone past a limit.
     Ended(u32, u16),
     /// A request waits for the end of CLIENT PAUSE.
@@ -248,7 +248,7 @@ impl Host for Io {
         }
     }
 
-    fn ran(&mut self, index: u32, channel: u16) {
-        self.aftermath.push_back(Aftermath::Ran(index, channel));
+    fn follow_up(&mut self, index: u32, channel: u16) {
+        self.aftermath.push_back(Aftermath::FollowUp(index, channel));
     }
 }

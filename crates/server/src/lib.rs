@@ -239,9 +239,9 @@ impl<'e> Server<'e> {
                 }
                 Ok(())
             });
-            supervisor::tell(State::Ready);
+            supervisor::notify(State::Ready);
             let accepted = started.and_then(|()| acceptor.run(signals::is_stop_requested));
-            supervisor::tell(State::Stopping);
+            supervisor::notify(State::Stopping);
             drop(acceptor);
             engine.post_all(|| Message::Stop);
             let results = threads.into_iter().map(|thread| match thread.join() {

@@ -46,7 +46,7 @@ use snapshot::{Job, Outcome, Purpose};
 const SLEEP_MIN: Duration = Duration::from_millis(2);
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// The same while replies wait for a batch that is still running.
-const SLEEP_HELD: Duration = Duration::from_micros(50);
+const SLEEP_WITHHELD: Duration = Duration::from_micros(50);
 /// How long until a log that failed is begun anew, or room is asked for again.
 const RETRY: Duration = Duration::from_secs(1);
 /// How often save points are looked at.
@@ -278,9 +278,9 @@ impl Keeper {
             }
             self.sleep = if was_busy { SLEEP_MIN } else { (self.sleep * 2).min(SLEEP_MAX) };
             let engine = self.engine;
-            let held = engine.special.has(weft_engine::special::HELD)
+            let held = engine.special.has(weft_engine::special::WITHHELD)
                 && engine.keyspace.told_epoch() > engine.safe.epoch();
-            self.desk.wait(if held { SLEEP_HELD } else { self.sleep });
+            self.desk.wait(if held { SLEEP_WITHHELD } else { self.sleep });
         }
     }
 
@@ -415,7 +415,7 @@ impl Keeper {
     /// BGSAVE CANCEL.
     fn cancel_save(&mut self) {
         if let Some(waiting) = self.save_ordered.take() {
-            snapshot::tell_given_up(self.engine, waiting);
+            snapshot::give_up(self.engine, waiting);
         } else if let Some(job) = &self.job
             && matches!(job.purpose(), Purpose::ByItself(_))
         {

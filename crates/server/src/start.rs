@@ -109,9 +109,9 @@ fn serve(options: Options, import: Option<Import>, behind: Option<weft_gateway::
     *engine.facts.listeners.write() = listeners(&options);
     greet(&server, gateway.as_ref(), threads, !options.values.get("requirepass").text.is_empty());
     let reloads = move || {
-        supervisor::tell(State::Reloading);
+        supervisor::notify(State::Reloading);
         reload(engine);
-        supervisor::tell(State::Ready);
+        supervisor::notify(State::Ready);
     };
     let ends = || {
         if let Some(path) = &options.pidfile {

@@ -20,7 +20,7 @@ pub(crate) enum State {
 }
 
 /// Tells systemd.
-pub(crate) fn tell(state: State) {
+pub(crate) fn notify(state: State) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let text = match state {
         State::Ready => "READY=1\nSTATUS=Ready to accept connections".to_string(),

@@ -216,7 +216,7 @@ impl<'e> Worker<'e> {
         self.has_news = false;
         std::mem::swap(&mut self.ready, news);
     }
-    pub(crate) fn tell(&mut self, event: Ready) {
+    pub(crate) fn add_news(&mut self, event: Ready) {
         self.has_news = true;
         self.ready.push(event);
     }
@@ -456,7 +456,7 @@ impl<'e> Worker<'e> {
         self.settle_http(index, true);
         let Some(connection) = self.io.get(index) else { return };
         if connection.waits_for_safe() && self.engine.safe.is_lost() {
-            self.lose_held(index);
+            self.lose_withheld(index);
         }
         let Some(connection) = self.io.get(index) else { return };
         connection.touched = false;

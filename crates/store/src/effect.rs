@@ -24,7 +24,7 @@ pub(crate) mod tape;
 use crate::catalogue::Section;
 use crate::list::End;
 use crate::stream::StreamId;
-pub use read::{PackedPairs, Read, Told};
+pub use read::{KeyedEffect, PackedPairs, Read};
 pub use tape::{Tape, TapeMark};
 
 /// Why a key went away.
@@ -86,7 +86,7 @@ pub enum Text<'a> {
     Int(i64),
 }
 
-/// What happened to one key, or beside it. The key stands in [`Told`].
+/// What happened to one key, or beside it. The key stands in [`KeyedEffect`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effect<'a> {
     /// The key holds this string now, and has this absolute expiry.

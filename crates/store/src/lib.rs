@@ -123,7 +123,7 @@ pub use catalogue::{Catalogue, Section};
 pub use clock::{Clock, ManualClock, Rng, SystemClock, XorShift};
 pub use counters::{Counter, DATABASES_MAX};
 pub use digest::Digest;
-pub use effect::{Cause, Effect, Told, wants};
+pub use effect::{Cause, Effect, KeyedEffect, wants};
 pub use entry::heap::Key;
 pub use entry::{Garbage, INLINE_BYTES_MAX};
 pub use epoch::WORKERS_MAX;

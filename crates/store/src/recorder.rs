@@ -31,7 +31,7 @@ pub struct Recorder {
     /// Where the present group begins.
     begun: TapeMark,
     /// Where on the tape a key went by itself, and the number of that (`crate::catalogue`), in the order of both.
-    went: Vec<(usize, u64)>,
+    numbers: Vec<(usize, u64)>,
     /// The shards that the present group has written, ascending, with the count that it has of each.
     shards: Vec<(u32, u64)>,
     /// Of the present group, if it has shards; else of the last one that had.
@@ -100,7 +100,7 @@ impl Recorder {
     pub fn clear(&mut self) {
         debug_assert!(self.shards.is_empty(), "a group ends before its effects are forgotten");
         self.tape.clear();
-        self.went.clear();
+        self.numbers.clear();
         self.begun = TapeMark::default();
     }
 
@@ -114,13 +114,13 @@ impl Recorder {
     }
     /// What is told next is that a key went by itself, which has this number.
     pub(crate) fn number_next(&mut self, number: u64) {
-        self.went.push((self.tape.mark().at(), number));
+        self.numbers.push((self.tape.mark().at(), number));
     }
     /// The number of a key that went by itself, which is told at a mark.
     #[must_use]
     pub fn number_at(&self, mark: TapeMark) -> Option<u64> {
-        let at = self.went.binary_search_by_key(&mark.at(), |(at, _)| *at).ok()?;
-        Some(self.went[at].1)
+        let at = self.numbers.binary_search_by_key(&mark.at(), |(at, _)| *at).ok()?;
+        Some(self.numbers[at].1)
     }
     /// A keyspace event, as a command names it. The caller has asked whether anybody wants it.
     #[cold]
@@ -179,8 +179,8 @@ impl Recorder {
     /// Forgets what was told behind a mark, which lies in the present group.
     pub(crate) fn unwind(&mut self, mark: TapeMark) {
         self.tape.rollback(mark);
-        while self.went.last().is_some_and(|(at, _)| *at >= mark.at()) {
-            self.went.pop();
+        while self.numbers.last().is_some_and(|(at, _)| *at >= mark.at()) {
+            self.numbers.pop();
         }
     }
     pub(crate) const fn set_undo(&mut self, on: bool) {

@@ -4,7 +4,7 @@
 //! It looks at no clock, throws no dice, and expires and evicts nothing: what went away was told. What it makes has the
 //! encodings that its own limits give, and streams have blocks of their own: neither is part of what is true.
 
-use crate::effect::{Effect, Kind, Text, Told};
+use crate::effect::{Effect, KeyedEffect, Kind, Text};
 use crate::entry::Garbage;
 use crate::hash_object::{FieldExpiry, HashLimits, HashMut};
 use crate::keyspace::{Keyspace, Worker, World};
@@ -50,7 +50,12 @@ impl Replayer {
 
     /// Applies effects on one key each, in their order, of the keys of some shards: what they touch is asked for before
     /// the first of them is applied.
-    pub fn apply_row(&mut self, worker: &mut Worker<'_>, row: &[Told<'_>], takes: impl Fn(u32) -> bool) {
+    pub fn apply_row(
+        &mut self,
+        worker: &mut Worker<'_>,
+        row: &[KeyedEffect<'_>],
+        takes: impl Fn(u32) -> bool,
+    ) {
         for row in row.chunks(ROW_MAX) {
             let batch = &mut worker.enter();
             let mut hashes = [0; ROW_MAX];
@@ -90,7 +95,7 @@ impl Replayer {
     /// Applies an effect on one key, under the lock of its shard. Says whether it has: one on several keys, or on a
     /// whole database, needs [`Replayer::apply`].
     #[cfg(test)]
-    pub(crate) fn apply_in(&mut self, batch: &crate::Batch<'_>, told: &Told<'_>) -> bool {
+    pub(crate) fn apply_in(&mut self, batch: &crate::Batch<'_>, told: &KeyedEffect<'_>) -> bool {
         match told.effect {
             effect if !Self::is_of_one_key(&effect) => return false,
             Effect::Wrote { .. }
@@ -109,9 +114,9 @@ impl Replayer {
     }
 
     /// Applies an effect, with the keyspace to itself.
-    pub fn apply(&mut self, world: &World<'_>, told: &Told<'_>) {
+    pub fn apply(&mut self, world: &World<'_>, told: &KeyedEffect<'_>) {
         let keyspace = world.keyspace();
-        let Told { db, key, effect } = *told;
+        let KeyedEffect { db, key, effect } = *told;
         // At time 0 nothing has expired.
         let op = &mut Op::new(db, 0, &mut self.recorder);
         let key = keyspace.key(key);

@@ -463,7 +463,7 @@ impl ShardGuard<'_> {
 mod tests {
     use super::*;
     use crate::clock::{Rng, XorShift};
-    use crate::effect::{Cause, Pairs, Told};
+    use crate::effect::{Cause, KeyedEffect, Pairs};
     use crate::keyspace::Batch;
     use crate::list::End;
     use crate::shard::{Expiry, Op};
@@ -545,7 +545,7 @@ mod tests {
         let text = format!("member:{number:>20}");
         let member = text.as_bytes();
         let mut told = |key: &str, effect| {
-            assert!(replayer.apply_in(batch, &Told { db: 1, key: key.as_bytes(), effect }));
+            assert!(replayer.apply_in(batch, &KeyedEffect { db: 1, key: key.as_bytes(), effect }));
         };
         let id = StreamId::new(number + 1, 0);
         match dice {
@@ -587,7 +587,7 @@ mod tests {
             (0..500).for_each(|_| change(&other.enter(), &mut recorder, &mut rng));
             for group in [&b"one"[..], b"three", b"two"] {
                 let effect = Effect::GroupCreate { group, last_id: StreamId::MIN, entries_read: None };
-                assert!(replayer.apply_in(&other.enter(), &Told { db: 1, key: b"stream", effect }));
+                assert!(replayer.apply_in(&other.enter(), &KeyedEffect { db: 1, key: b"stream", effect }));
             }
             for number in 0..MEMBERS {
                 (0..8).for_each(|dice| change_large(&other.enter(), &mut replayer, number, dice));
@@ -627,7 +627,7 @@ mod tests {
             let world = there.world();
             // Keys by themselves, as those who load have theirs.
             for part in [1, 0] {
-                let has = |told: &Told<'_>| copy.shard_of(&copy.key(told.key)) % 2 == part;
+                let has = |told: &KeyedEffect<'_>| copy.shard_of(&copy.key(told.key)) % 2 == part;
                 let all = tapes.iter().flat_map(Tape::read).filter(has);
                 all.for_each(|told| replayer.apply(&world, &told));
             }

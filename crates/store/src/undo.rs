@@ -60,8 +60,8 @@ pub(crate) enum Undo {
 
 /// What a key held, taken out or copied.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    pub(crate) value: KeptValue,
+pub(crate) struct Before {
+    pub(crate) value: ValueBefore,
     pub(crate) expire_ms: u64,
     pub(crate) clock: u32,
     pub(crate) raw: bool,
@@ -70,7 +70,7 @@ pub(crate) struct Kept {
 }
 
 #[derive(Debug)]
-pub(crate) enum KeptValue {
+pub(crate) enum ValueBefore {
     Text(Box<[u8]>),
     Packed(PackedKind, Box<[u8]>),
     Int(i64),
@@ -82,7 +82,7 @@ pub(crate) enum KeptValue {
 #[derive(Debug)]
 pub(crate) enum Inverse {
     /// The key held this, or was not there.
-    Key { db: u8, key: Box<[u8]>, before: Option<Kept> },
+    Key { db: u8, key: Box<[u8]>, before: Option<Before> },
     /// The expiry that it had, or whether it kept the bytes of one.
     Expire { db: u8, key: Box<[u8]>, expire_ms: u64, spare: bool },
     /// A change inside its value.
@@ -116,7 +116,7 @@ impl Inverse {
     }
 }
 
-impl KeptValue {
+impl ValueBefore {
     fn bytes(&self) -> usize {
         match self {
             Self::Text(bytes) | Self::Packed(_, bytes) => bytes.len(),
@@ -204,7 +204,7 @@ impl Journal {
         })
     }
     /// Keeps a key as a whole.
-    pub(crate) fn keep(&mut self, db: u8, key: &Key<'_>, before: Option<Kept>) {
+    pub(crate) fn keep(&mut self, db: u8, key: &Key<'_>, before: Option<Before>) {
         self.kept.insert(Self::place(db, key), self.inverses.len());
         self.push(Inverse::Key { db, key: key.bytes.into(), before });
     }

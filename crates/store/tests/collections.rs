@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use weft_store::{
-    Changed, Config, Effect, Expiry, ExpiryCycle, FieldExpiry, HashLimits, KeyHasher, Keyspace, Maintenance,
-    NewValue, Op, Recorder, Rng, SetLimits, ShardGuard, SortedSetLimits, Told, XorShift, wants,
+    Changed, Config, Effect, Expiry, ExpiryCycle, FieldExpiry, HashLimits, KeyHasher, KeyedEffect, Keyspace,
+    Maintenance, NewValue, Op, Recorder, Rng, SetLimits, ShardGuard, SortedSetLimits, XorShift, wants,
 };
 
 fn keyspace() -> Keyspace {
@@ -31,7 +31,7 @@ impl Seen {
     /// What was told so far.
     fn of(recorder: &Recorder) -> Self {
         let mut seen = Self::default();
-        for Told { key, effect, .. } in recorder.tape().read() {
+        for KeyedEffect { key, effect, .. } in recorder.tape().read() {
             match effect {
                 Effect::FieldExpired { field } => drop(seen.fields.insert(field.to_vec())),
                 Effect::Delete { .. } => seen.deleted.push(key.to_vec()),

@@ -121,7 +121,7 @@ fn write(options: &Rdb, connection: &mut Connection, partial: &Path) -> Result<(
     let mut writer = Writer::new(file, &facts)?;
     let mut notes = Vec::new();
     match connection.exchange(&["FUNCTION", "DUMP"])? {
-        Reply::Bulk(payload) => writer.libraries(&payload).map_err(told)?,
+        Reply::Bulk(payload) => writer.libraries(&payload).map_err(described)?,
         Reply::Error(text) => {
             notes.push(format!("no functions are in the file: {}", String::from_utf8_lossy(&text)));
         }
@@ -145,7 +145,7 @@ fn write(options: &Rdb, connection: &mut Connection, partial: &Path) -> Result<(
     Ok((keys, version, notes))
 }
 
-fn told(error: WriteError) -> anyhow::Error {
+fn described(error: WriteError) -> anyhow::Error {
     match error {
         WriteError::Io(error) => error.into(),
         WriteError::Payload(version) => {
@@ -249,7 +249,7 @@ fn write_keys<W: Write>(connection: &mut Connection, writer: &mut Writer<W>, key
             ),
             other => bail!("PEXPIRETIME {} answers {other:?}", name()),
         };
-        writer.key(key, expire_ms, payload).map_err(told).with_context(name)?;
+        writer.key(key, expire_ms, payload).map_err(described).with_context(name)?;
         count += 1;
     }
     Ok(count)

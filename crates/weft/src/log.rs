@@ -16,7 +16,7 @@ use weft_persist::{Place, Survey, repair, survey_file, survey_log};
 use weft_protocol::request::{Arguments as _, Decoded};
 use weft_protocol::respb::RequestDecoder;
 use weft_protocol::{Arg, Limits, Outcome, request::ArgList};
-use weft_store::effect::Told;
+use weft_store::effect::KeyedEffect;
 
 use crate::text::{grouped, quoted};
 
@@ -181,8 +181,8 @@ impl Check {
         let mut last_db = 0;
         let survey = Target::find(&self.path)?.survey(&mut |place, requests| {
             // A block that proves was written so: what it says is looked at too.
-            let look = |_, told: &[Told<'_>]| {
-                last_db = told.iter().map(Told::last_db).fold(last_db, u8::max);
+            let look = |_, told: &[KeyedEffect<'_>]| {
+                last_db = told.iter().map(KeyedEffect::last_db).fold(last_db, u8::max);
             };
             if let Err(strange) = weft_persist::Decoder::default().each(requests, look) {
                 let at = place.at + strange.offset as u64;

@@ -33,7 +33,7 @@ fn a_signal_ends_a_server_that_keeps_all() {
         let server = Server::start(&folder, flags);
         assert_eq!(server.ask(&["GET", "k"]), "v", "{flags:?}");
         if flags.len() == 2 {
-            server.tell(&["SHUTDOWN", "NOSAVE"]);
+            server.send_only(&["SHUTDOWN", "NOSAVE"]);
             let said = server.ends_saying();
             assert!(said.contains("What has changed since the snapshot that was loaded is gone"), "{said}");
             assert!(!said.contains("Nothing is kept"), "{said}");

@@ -143,7 +143,7 @@ fn a_snapshot_that_fails_is_noticed() {
         server.ask(&["CONFIG", "SET", name, back]);
         assert!(server.ask(&["SET", "k", "4"]).starts_with(refused), "{name}");
     }
-    server.tell(&["SHUTDOWN"]);
+    server.send_only(&["SHUTDOWN"]);
     server.says("It is tried every second");
     std::fs::remove_dir(&blocked).unwrap();
     server.ends();

@@ -40,8 +40,9 @@ fn is_read(command: &Command) -> bool {
     let has = |flag: &str| command.flags.iter().chain(&command.hidden_flags).any(|own| own == flag);
     let in_category = |name: &&str| command.acl_categories.iter().any(|own| own == name);
     let harmful = ["@admin", "@dangerous", "@scripting", "@pubsub", "@write", "@transaction", "@blocking"];
-    let tells = !(has("write") || has("may_replicate") || has("no_auth") || harmful.iter().any(in_category));
-    tells || has("readonly") && !in_category(&"@scripting")
+    let is_mild =
+        !(has("write") || has("may_replicate") || has("no_auth") || harmful.iter().any(in_category));
+    is_mild || has("readonly") && !in_category(&"@scripting")
 }
 
 /// The path of a command with names for what must be given.
@@ -309,7 +310,10 @@ fn wire_paths() -> BTreeMap<String, Value> {
             "/monitor".into(),
             json!({"post": operation("monitor", "Receive every command that runs", "Events")}),
         ),
-        ("/metrics".into(), json!({"get": operation("metrics", "What INFO tells, for Prometheus", "Text")})),
+        (
+            "/metrics".into(),
+            json!({"get": operation("metrics", "What INFO is_mild, for Prometheus", "Text")}),
+        ),
         ("/healthz".into(), health("healthz", "Whether the server lives")),
         ("/readyz".into(), health("readyz", "Whether the server serves")),
     ])

@@ -233,7 +233,7 @@ impl Model {
     }
 
     /// It has run: the answer that it must have had.
-    fn ran(&mut self, ask: Ask, sent: Instant) -> Reply {
+    fn expected(&mut self, ask: Ask, sent: Instant) -> Reply {
         let bulk = |value: Option<Vec<u8>>| value.map_or(Reply::Null, Reply::Bulk);
         match ask {
             Ask::Set(at, value) => {
@@ -341,7 +341,7 @@ impl Model {
         }
         if self.in_doubt {
             // What it must be is not known, but its kind is.
-            let wanted = self.ran(ask, sent);
+            let wanted = self.expected(ask, sent);
             let may_be = got == Reply::Null || wanted == Reply::Null && matches!(got, Reply::Bulk(_));
             let is_alike = std::mem::discriminant(&got) == std::mem::discriminant(&wanted)
                 && (got == wanted || !matches!(got, Reply::Simple(_)));
@@ -355,10 +355,10 @@ impl Model {
             return Ok(());
         }
         let (shown, may_be_gone) = (shown(&self.request(&ask)), self.may_be_gone(&ask));
-        let wanted = self.ran(ask.clone(), sent);
+        let wanted = self.expected(ask.clone(), sent);
         if got != wanted && may_be_gone {
             self.lose(&ask);
-            let after_loss = self.ran(ask, sent);
+            let after_loss = self.expected(ask, sent);
             ensure!(got == after_loss, "{}: {shown} answered {}, and was lost", seen.wire, brief(&got));
             return Ok(());
         }

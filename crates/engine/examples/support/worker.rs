@@ -36,7 +36,7 @@ impl Host for Clients {
     fn postpone(&mut self, _: u32, _: u16, request: Postponed) {
         panic!("nothing is to wait: {request:?}")
     }
-    fn ran(&mut self, _: u32, _: u16) {}
+    fn follow_up(&mut self, _: u32, _: u16) {}
 }
 
 /// A worker with its clients.

@@ -18,7 +18,7 @@ use weft_protocol::table::CommandSpec;
 use crate::acl::{DEFAULT_USER, Denied, LogEntry, LogPlace, Reason, User};
 use crate::args::{Args, Composed, Texts, command_id};
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, Result, full_name};
 use crate::excerpt::cut;
 use crate::session::Session;
 
@@ -34,7 +34,7 @@ impl Engine {
         name: &[u8],
         password: &[u8],
         (args, now_ms): (&Args<'_>, u64),
-    ) -> Result<(), Error> {
+    ) -> Result {
         let user = self.acl.user(name);
         // Who has no such user takes as long to say so as who has: one is asked all the same, who accepts nothing.
         let accepts = user.as_deref().unwrap_or(&self.acl.nobody).accepts(password);
@@ -49,7 +49,7 @@ impl Engine {
 
     /// Who shows name and password with every request, as over HTTP: the session's user from now on. Without them it is
     /// the default user, as at first.
-    pub fn sign_in(&self, session: &mut Session, who: Option<(&[u8], &[u8])>) -> Result<(), Error> {
+    pub fn sign_in(&self, session: &mut Session, who: Option<(&[u8], &[u8])>) -> Result {
         session.acl_epoch = self.acl.epoch();
         session.set_user(self.acl.default_user());
         session.authenticated = !self.settings.auth_required.load(Relaxed);
@@ -126,7 +126,7 @@ impl Engine {
         args: &Args<'_>,
         place: LogPlace,
         now_ms: u64,
-    ) -> Result<(), Error> {
+    ) -> Result {
         if session.user.all {
             return Ok(());
         }
@@ -138,12 +138,7 @@ impl Engine {
 
     /// The same when EXEC runs what was queued: rights may have changed since.
     #[inline]
-    pub(crate) fn check_acl_again(
-        &self,
-        session: &mut Session,
-        args: &Args<'_>,
-        now_ms: u64,
-    ) -> Result<(), Error> {
+    pub(crate) fn check_acl_again(&self, session: &mut Session, args: &Args<'_>, now_ms: u64) -> Result {
         if session.acl_epoch != self.acl.epoch() {
             self.refresh_user(session);
         }
@@ -170,12 +165,7 @@ impl Engine {
     }
 
     /// The same for a request that has waited, before it is run again.
-    pub(crate) fn check_acl_of_blocked(
-        &self,
-        session: &mut Session,
-        args: &Args<'_>,
-        now_ms: u64,
-    ) -> Result<(), Error> {
+    pub(crate) fn check_acl_of_blocked(&self, session: &mut Session, args: &Args<'_>, now_ms: u64) -> Result {
         if session.acl_epoch != self.acl.epoch() {
             self.refresh_user(session);
         }

@@ -25,7 +25,7 @@ use selector::PlainRights;
 pub use selector::{Denied, Reason, Selector};
 
 use crate::args::Args;
-use crate::error::{Error, ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, Result, full_name};
 
 /// SHA-256 of a password.
 pub(crate) type Hash = [u8; 32];
@@ -265,7 +265,7 @@ impl Acl {
     }
     /// The user with whose rights something acts that he has stored, and who is called `whose` owner in the error if
     /// there is none of this name any more, or he is switched off.
-    pub(crate) fn owner(&self, name: &str, whose: &str) -> Result<Arc<User>, Error> {
+    pub(crate) fn owner(&self, name: &str, whose: &str) -> Result<Arc<User>> {
         let why = match self.user(name.as_bytes()) {
             Some(user) if user.enabled => return Ok(user),
             Some(_) => "switched off",

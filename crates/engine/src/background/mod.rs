@@ -11,10 +11,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_store::expire::ExpiryStep;
 use weft_store::{ExpiryCycle, Maintenance, Worker};
 
-use crate::context::Effects;
+use crate::context::EffectReader;
 use crate::engine::Engine;
 use crate::eviction::Eviction;
-use crate::logic::Runner;
+use crate::logic::OutboxRunner;
 
 /// Keys that one step of expiry removes, and up to 239 more (`ExpiryCycle::step`): in a keyspace of 10 million keys,
 /// where nearly every one of them is a miss of all caches, a step was 1.3 ms with 512, and with 64 still 0.9 while the
@@ -49,9 +49,9 @@ pub struct Background {
     expiry: ExpiryCycle,
     maintenance: Maintenance,
     eviction: Eviction,
-    effects: Effects,
+    effects: EffectReader,
     /// Does what triggers do afterwards.
-    afterwards: Option<Runner>,
+    afterwards: Option<OutboxRunner>,
 }
 
 impl Background {
@@ -62,7 +62,7 @@ impl Background {
             expiry: ExpiryCycle::default(),
             maintenance: Maintenance::default(),
             eviction: Eviction::new(engine.clock.now_ms()),
-            effects: Effects::default(),
+            effects: EffectReader::default(),
             afterwards: None,
         }
     }
@@ -90,7 +90,7 @@ impl Background {
         };
         ended(Part::Removed);
         let fired = engine.triggers.outbox.waits(&engine.keyspace)
-            && self.afterwards.get_or_insert_with(|| Runner::new(engine)).step(engine, worker);
+            && self.afterwards.get_or_insert_with(|| OutboxRunner::new(engine)).step(engine, worker);
         let locked = self.maintenance.step_under_lock(&worker.enter());
         ended(Part::Locked);
         let maintained = self.maintenance.step_outside(&worker.enter(), locked);

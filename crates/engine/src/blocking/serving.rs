@@ -18,9 +18,9 @@ use weft_store::{Batch, Guards, Key, ObjectRef, Op, ShardGuard, StreamId, ValueR
 
 use super::{each_named, in_queues, leave};
 use crate::args::Args;
-use crate::context::{Context, Hold, Local};
+use crate::context::{Context, Local, Locked};
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::Result;
 use crate::mailbox::Message;
 use crate::reply::{Output, ReplySink};
 use crate::runner;
@@ -330,13 +330,13 @@ pub(crate) fn answer(
     local: &mut Local,
     guards: &mut Guards<'_>,
     (blocked, now_ms): (&Blocked, u64),
-    work: impl FnOnce(&mut Context<'_, '_>, &Args<'_>, &mut ReplySink<'_>) -> Result<(), Error>,
+    work: impl FnOnce(&mut Context<'_, '_>, &Args<'_>, &mut ReplySink<'_>) -> Result,
 ) {
     let mut output = Output::default();
     let mut session = engine.stand_in(&blocked.info, blocked.wire, blocked.db);
     let stats = &engine.stats.workers[usize::from(local.worker)];
     let mut context =
-        Context::new(engine, &mut session, local, now_ms, Hold::Guards(guards)).for_waiter(&blocked.claim);
+        Context::new(engine, &mut session, local, now_ms, Locked::Guards(guards)).for_waiter(&blocked.claim);
     let args = blocked.args.args();
     let mut sink = ReplySink::new(&mut output, blocked.wire);
     let mark = sink.mark();

@@ -14,7 +14,7 @@ use weft_store::{
 use crate::args::{Args, Composed};
 use crate::config::classes;
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::forwards::Forwards;
 use crate::job::Door;
 use crate::program::ends::Ends;
@@ -49,7 +49,7 @@ pub struct Local {
     /// Waits that are over, and how many of their places have been given back.
     pub(crate) leaving: VecDeque<(Arc<Blocked>, usize)>,
     /// What the store tells of changes.
-    pub effects: Effects,
+    pub effects: EffectReader,
     /// Messages to be published when what may be taken back stays.
     pub(crate) messages: Vec<PendingMessage>,
     /// What MONITOR shows of the script that runs, once that stays.
@@ -72,7 +72,7 @@ pub struct Local {
     /// When the time of the operation that runs is over, and of all that it fires, where anything may be fired.
     pub(crate) ends: Option<Ends>,
     /// How long telling all will take who get the messages of what the operation has fired, in nanoseconds.
-    pub(crate) told_ns: u64,
+    pub(crate) delivery_ns: u64,
     /// How long what requests have fired has taken, in nanoseconds, since somebody looked.
     pub(crate) fired_ns: u64,
     /// When the present command began, if it is timed.
@@ -113,7 +113,7 @@ impl Local {
             serving: VecDeque::new(),
             leaving: VecDeque::new(),
             ready: VecDeque::new(),
-            effects: Effects::default(),
+            effects: EffectReader::default(),
             messages: Vec::new(),
             lines: Vec::new(),
             scripts: None,
@@ -125,7 +125,7 @@ impl Local {
             programs: Prepared::default(),
             time_us: 0,
             ends: None,
-            told_ns: 0,
+            delivery_ns: 0,
             fired_ns: 0,
             began: None,
             door: None,
@@ -137,7 +137,7 @@ impl Local {
 
 /// This worker's recorder, and what is read from it here: for keyspace notifications and for who tracks keys.
 #[derive(Debug, Default)]
-pub struct Effects {
+pub struct EffectReader {
     /// Who writes down what operations do.
     pub recorder: Recorder,
     /// The classes of keyspace notifications that are wanted, as bits of [`classes`].
@@ -148,14 +148,14 @@ pub struct Effects {
     /// of a key by its name.
     pub(crate) changed: Vec<(Box<[u8]>, bool)>,
     /// How many of them those who have read them were told of.
-    pub(crate) told: usize,
+    pub(crate) invalidated: usize,
     /// All keys of a database may have changed.
     pub(crate) flushed: bool,
     /// What the next requests will look for.
     pub(crate) ahead: Ahead,
 }
 
-impl Effects {
+impl EffectReader {
     /// Before something else than the last one's requests: what is wanted, and nothing ahead.
     pub fn begin(&mut self, engine: &Engine) {
         self.recorder.attach(&engine.keyspace);
@@ -206,7 +206,7 @@ impl Effects {
 }
 
 /// What is locked while a handler runs.
-pub enum Hold<'a, 'b> {
+pub enum Locked<'a, 'b> {
     /// Nothing, and nothing may be locked: a script keeps what it has.
     Nothing,
     /// No shard: the handler locks what it needs for itself, one at a time.
@@ -239,7 +239,7 @@ pub struct Context<'a, 'b> {
     /// How many triggers have led to it.
     pub(crate) depth: u32,
     pub(crate) claim: Option<Claim>,
-    pub(crate) hold: Hold<'a, 'b>,
+    pub(crate) locked: Locked<'a, 'b>,
 }
 
 impl<'a, 'b> Context<'a, 'b> {
@@ -250,11 +250,11 @@ impl<'a, 'b> Context<'a, 'b> {
         session: &'a mut Session,
         local: &'a mut Local,
         now_ms: u64,
-        hold: Hold<'a, 'b>,
+        locked: Locked<'a, 'b>,
     ) -> Self {
         let db = session.db;
         let (may_block, is_inner, fires) = (true, false, true);
-        Self { engine, session, local, now_ms, db, may_block, is_inner, fires, depth: 0, claim: None, hold }
+        Self { engine, session, local, now_ms, db, may_block, is_inner, fires, depth: 0, claim: None, locked }
     }
     /// The command must answer at once: in EXEC and in scripts.
     #[must_use]
@@ -289,15 +289,15 @@ impl<'b> Context<'_, 'b> {
     /// # Errors
     /// When the key is not one that was declared for the command: its lock is not held.
     #[inline]
-    pub fn shard(&mut self, key: &Key<'_>) -> Result<(&mut ShardGuard<'b>, Op<'_>), Error> {
+    pub fn shard(&mut self, key: &Key<'_>) -> Result<(&mut ShardGuard<'b>, Op<'_>)> {
         let touch = !self.session.info.has(client_flag::NO_TOUCH);
         let sees_expired = self.sees_expired();
-        let Effects { ahead, recorder, .. } = &mut self.local.effects;
+        let EffectReader { ahead, recorder, .. } = &mut self.local.effects;
         let op = Op { db: self.db, now_ms: self.now_ms, touch, sees_expired, ahead: *ahead, recorder };
-        let guard = match &mut self.hold {
-            Hold::Key(guard) => guard.is_of(key).then_some(&mut **guard),
-            Hold::Guards(guards) | Hold::World(_, guards) => guards.find_shard(key),
-            Hold::Batch(_) | Hold::Nothing => None,
+        let guard = match &mut self.locked {
+            Locked::Key(guard) => guard.is_of(key).then_some(&mut **guard),
+            Locked::Guards(guards) | Locked::World(_, guards) => guards.find_shard(key),
+            Locked::Batch(_) | Locked::Nothing => None,
         };
         match guard {
             Some(guard) => Ok((guard, op)),
@@ -305,12 +305,12 @@ impl<'b> Context<'_, 'b> {
         }
     }
     /// As [`shard`](Self::shard), in another database than the session's: MOVE, COPY.
-    pub fn shard_in(&mut self, db: u8, key: &Key<'_>) -> Result<(&mut ShardGuard<'b>, Op<'_>), Error> {
+    pub fn shard_in(&mut self, db: u8, key: &Key<'_>) -> Result<(&mut ShardGuard<'b>, Op<'_>)> {
         let (guard, op) = self.shard(key)?;
         Ok((guard, Op { db, ..op }))
     }
     /// The locked shard of a key, for watches and waiters.
-    pub fn guard(&mut self, key: &Key<'_>) -> Result<&mut ShardGuard<'b>, Error> {
+    pub fn guard(&mut self, key: &Key<'_>) -> Result<&mut ShardGuard<'b>> {
         self.shard(key).map(|(guard, _)| guard)
     }
     /// Whether the session brings keys in, and so sees those whose time has come.
@@ -341,16 +341,16 @@ impl<'b> Context<'_, 'b> {
         cursor: Cursor,
         count: u64,
         visit: impl FnMut(&[u8], ValueRef<'_>),
-    ) -> Result<Cursor, Error> {
+    ) -> Result<Cursor> {
         let sees_expired = self.sees_expired();
         let op = Op::untouched(self.db, self.now_ms, &mut self.local.effects.recorder);
         let mut op = Op { sees_expired, ..op };
-        match &mut self.hold {
-            Hold::Batch(batch) => {
+        match &mut self.locked {
+            Locked::Batch(batch) => {
                 batch.scan(&mut op, cursor, count, visit).ok_or_else(|| ErrorCode::NeedsWorld.into())
             }
-            Hold::World(_, guards) => Ok(guards.scan(&mut op, cursor, count, visit)),
-            Hold::Guards(_) | Hold::Key(_) | Hold::Nothing => {
+            Locked::World(_, guards) => Ok(guards.scan(&mut op, cursor, count, visit)),
+            Locked::Guards(_) | Locked::Key(_) | Locked::Nothing => {
                 unreachable!("a walk does not run under the locks of some keys")
             }
         }
@@ -358,7 +358,7 @@ impl<'b> Context<'_, 'b> {
 
     /// Removes a key whose expiry was set to a time that has come: it counts and is told as expired. Says whether it
     /// was there.
-    pub fn expire_now(&mut self, key: &Key<'_>) -> Result<bool, Error> {
+    pub fn expire_now(&mut self, key: &Key<'_>) -> Result<bool> {
         let (shard, mut op) = self.shard(key)?;
         let Some(garbage) = shard.expire(&mut op, key) else { return Ok(false) };
         self.discard(garbage);

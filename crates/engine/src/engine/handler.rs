@@ -6,7 +6,7 @@ use crate::acl::User;
 use crate::args::Args;
 use crate::context::{Context, Local};
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::forwards::{Way, Ways};
 use crate::keys::Needs;
 use crate::program::stored::Stored;
@@ -15,7 +15,7 @@ use crate::reply::ReplySink;
 
 /// Runs a command: writes exactly one value, or blocks the session and writes none, or gives an error and whatever was
 /// written is taken back.
-pub type HandlerFn = fn(&mut Context<'_, '_>, &Args<'_>, &mut ReplySink<'_>) -> Result<(), Error>;
+pub type HandlerFn = fn(&mut Context<'_, '_>, &Args<'_>, &mut ReplySink<'_>) -> Result;
 
 /// What must be locked while a command runs.
 #[derive(Clone, Copy)]
@@ -59,20 +59,20 @@ pub struct Handler {
 pub(crate) type Entry = (&'static str, Scope, HandlerFn);
 
 /// Of a user, a request, its database and how many there are.
-pub(crate) type LooksUp = fn(&User, &Args<'_>, (u8, usize)) -> Result<(), Error>;
+pub(crate) type LooksUp = fn(&User, &Args<'_>, (u8, usize)) -> Result;
 
 /// What running a command comes to besides its handler, which itself runs commands (`crate::logic`).
 #[derive(Clone, Copy)]
 pub(crate) struct Logic {
     /// Runs a write command with the triggers that it fires: nothing of both stays if either fails.
-    pub(crate) fire: fn(&mut Context<'_, '_>, Handler, &Args<'_>, &mut ReplySink<'_>) -> Result<(), Error>,
+    pub(crate) fire: fn(&mut Context<'_, '_>, Handler, &Args<'_>, &mut ReplySink<'_>) -> Result,
     /// What the triggers of a command need, in this database, beside its own keys; nothing if it fires none. Where
     /// everything is open, which the last argument says, no shard is named.
     pub(crate) fire_needs: fn(&Engine, &mut Local, (u8, &Args<'_>), bool) -> Option<Needs>,
     /// Whether a user may have SORT look up what its options name, in a database of so many.
     pub(crate) may_look_up: LooksUp,
     /// Runs a stored program.
-    pub(crate) run_program: fn(&mut Context<'_, '_>, &Stored, Vec<Value>) -> Result<Value, Error>,
+    pub(crate) run_program: fn(&mut Context<'_, '_>, &Stored, Vec<Value>) -> Result<Value>,
 }
 
 /// The handlers by [`CommandId`]; nothing where a command of the table is not served.
@@ -118,7 +118,7 @@ impl Handlers {
 }
 
 /// A command that only the other server has never runs here.
-fn elsewhere(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
+fn elsewhere(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     Err(Error::err(format!("unknown command '{}'", crate::error::full_name(args.spec))))
 }
 

@@ -22,7 +22,7 @@ use crate::command_log::CommandLogs;
 use crate::config::web::Web;
 use crate::config::{Config, Settings};
 use crate::durable::Durable;
-use crate::error::{Error, full_name};
+use crate::error::{Error, Result, full_name};
 use crate::feed::Feed;
 use crate::forwards::Ways;
 use crate::handler::{Handler, Handlers, Logic};
@@ -345,7 +345,7 @@ impl Engine {
         Before { keyspace, clock: &**clock, settings, programs }
     }
     /// The handler of the command that arguments are for.
-    pub(crate) fn handler_of(&self, args: &Args<'_>) -> Result<Handler, Error> {
+    pub(crate) fn handler_of(&self, args: &Args<'_>) -> Result<Handler> {
         let unknown = || Error::err(format!("unknown command '{}'", full_name(args.spec)));
         self.handler(command_id(args)).ok_or_else(unknown)
     }

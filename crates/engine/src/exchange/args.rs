@@ -11,7 +11,7 @@ use weft_protocol::table::{self, CommandId, CommandSpec};
 use weft_protocol::{Arg, number};
 use weft_store::{Key, Keyspace};
 
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::requests::is_container;
 
 /// What an argument takes more as RESP than in its own form, at most: the digits of a number or the letters of a
@@ -269,13 +269,13 @@ impl<'a> Args<'a> {
 
     /// An integer argument, or `ERR value is not an integer or out of range`.
     #[inline]
-    pub fn int(&self, index: usize) -> Result<i64, Error> {
+    pub fn int(&self, index: usize) -> Result<i64> {
         self.int_or(index, ErrorCode::NotAnInteger)
     }
 
     /// An integer argument, or an error of the caller's choice.
     #[inline]
-    pub fn int_or(&self, index: usize, code: ErrorCode) -> Result<i64, Error> {
+    pub fn int_or(&self, index: usize, code: ErrorCode) -> Result<i64> {
         match self.get(index) {
             Some(Arg::Int(value)) => Ok(value),
             Some(Arg::Bytes(bytes)) => weft_store::parse_int(bytes).ok_or(Error::from(code)),
@@ -284,12 +284,12 @@ impl<'a> Args<'a> {
     }
 
     /// An integer argument, or an error with this text.
-    pub fn int_said(&self, index: usize, text: &'static str) -> Result<i64, Error> {
+    pub fn int_said(&self, index: usize, text: &'static str) -> Result<i64> {
         self.int(index).map_err(|_| Error::err(text))
     }
 
     /// An integer argument within bounds, or an error that names them.
-    pub fn int_in(&self, index: usize, bounds: RangeInclusive<i64>) -> Result<i64, Error> {
+    pub fn int_in(&self, index: usize, bounds: RangeInclusive<i64>) -> Result<i64> {
         let value = self.int(index)?;
         if bounds.contains(&value) {
             return Ok(value);
@@ -299,25 +299,20 @@ impl<'a> Args<'a> {
     }
 
     /// An integer argument within bounds, or an error with this text.
-    pub fn int_in_said(
-        &self,
-        index: usize,
-        bounds: RangeInclusive<i64>,
-        text: &'static str,
-    ) -> Result<i64, Error> {
+    pub fn int_in_said(&self, index: usize, bounds: RangeInclusive<i64>, text: &'static str) -> Result<i64> {
         self.int(index).ok().filter(|value| bounds.contains(value)).ok_or_else(|| Error::err(text))
     }
 
     /// A count: an integer argument that is not negative; anything else is
     /// `ERR value is out of range, must be positive`.
-    pub fn count(&self, index: usize) -> Result<usize, Error> {
+    pub fn count(&self, index: usize) -> Result<usize> {
         let value = self.int_in_said(index, 0..=i64::MAX, "value is out of range, must be positive")?;
         Ok(usize::try_from(value).unwrap_or(usize::MAX))
     }
 
     /// A double argument by the rules of Valkey's `getDoubleFromObject`: `inf`, `-inf`, exponents are fine,
     /// blanks, hexadecimal digits and NaN are not. Otherwise `ERR value is not a valid float`.
-    pub fn double(&self, index: usize) -> Result<f64, Error> {
+    pub fn double(&self, index: usize) -> Result<f64> {
         match self.get(index) {
             Some(Arg::Double(value)) => Ok(value),
             Some(Arg::Int(value)) => Ok(value as f64),
@@ -502,7 +497,7 @@ pub fn find(name: &[u8], first: Option<&[u8]>) -> Option<CommandId> {
 }
 
 /// Whether a command may have so many arguments, the name included.
-pub(crate) fn check_arity(spec: &'static CommandSpec, len: usize) -> Result<(), Error> {
+pub(crate) fn check_arity(spec: &'static CommandSpec, len: usize) -> Result {
     let wanted = usize::from(spec.arity.unsigned_abs());
     if if spec.arity < 0 { len >= wanted } else { len == wanted } { Ok(()) } else { Err(Error::arity(spec)) }
 }

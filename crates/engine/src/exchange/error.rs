@@ -3,6 +3,9 @@
 
 use std::borrow::Cow;
 
+/// What most of the engine answers: something, or the error that the client is told.
+pub type Result<T = (), E = Error> = std::result::Result<T, E>;
+
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal, $text:literal, $http:literal;)*) => {
         /// Every kind of error that a command can answer.

@@ -21,7 +21,7 @@ pub const REFUSING: u32 = 1 << 5;
 /// Writes are held back, since what was told is not on the disk for too long (`crate::durable`).
 pub const BEHIND: u32 = 1 << 6;
 /// Replies wait for what was told to be safe (`crate::safe`).
-pub const HELD: u32 = 1 << 7;
+pub const WITHHELD: u32 = 1 << 7;
 /// A script takes its time (`crate::script`).
 pub const BUSY: u32 = 1 << 8;
 /// There are triggers: what writes is asked whether it fires any (`crate::trigger`).

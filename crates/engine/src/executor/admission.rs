@@ -15,7 +15,7 @@ use super::{Core, Tier};
 use crate::args::{Args, check_arity};
 use crate::config::Settings;
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, Result, full_name};
 use crate::excerpt::{SHOWN_BYTES_MAX, shown};
 use crate::forward;
 use crate::handler::{Handler, Scope};
@@ -49,7 +49,7 @@ impl Core<'_> {
         what: What,
         args: &Args<'_>,
         session: &mut Session,
-    ) -> Result<Verdict, Error> {
+    ) -> Result<Verdict> {
         let What::Command(id) = what else { return Err(unknown(what, args)) };
         let spec = id.spec();
         let Some(handler) = self.engine.handler(id) else { return Err(unserved(id, args)) };
@@ -118,13 +118,7 @@ impl Core<'_> {
 
     /// What was kept is being loaded, or what is written could not be kept.
     #[cold]
-    fn check_kept(
-        &self,
-        special: u32,
-        handler: Handler,
-        spec: &CommandSpec,
-        session: &Session,
-    ) -> Result<(), Error> {
+    fn check_kept(&self, special: u32, handler: Handler, spec: &CommandSpec, session: &Session) -> Result {
         if special & special::LOADING != 0 {
             let runs =
                 session.loads || spec.flags & flag::LOADING != 0 || spec.policy & policy::FAST_PING != 0;
@@ -234,7 +228,7 @@ pub(super) fn end_transaction(tier: Tier<'_>, session: &mut Session) {
             transaction.unwatch(batch);
         }
         session.transaction = transaction.ended();
-        session.tell_queued(None);
+        session.show_queued(None);
         session.info.watched.store(0, Relaxed);
     }
 }
@@ -257,7 +251,7 @@ fn needs_memory(engine: &Engine, handler: Handler, spec: &CommandSpec, session: 
             && session.transaction.as_ref().is_some_and(|transaction| transaction.any(needs))
 }
 
-fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>, session: &Session) -> Result<Verdict, Error> {
+fn in_multi(id: CommandId, handler: Handler, args: &Args<'_>, session: &Session) -> Result<Verdict> {
     let spec = id.spec();
     if spec.flags & flag::NO_MULTI != 0 {
         return Err(not_in_multi(spec));
@@ -299,7 +293,7 @@ pub(super) fn queue(
         transaction.refused = true;
         (transaction.queued, transaction.ahead) = Default::default();
         transaction.queued_bytes = 0;
-        session.tell_queued(Some((0, 0)));
+        session.show_queued(Some((0, 0)));
         let text = format!("the transactions of this connection have queued too much ({directive})");
         return sink.error(&Error::new(ErrorCode::Limit, text));
     }
@@ -307,7 +301,7 @@ pub(super) fn queue(
     transaction.ahead.extend(ahead.map(|ahead| (transaction.queued.len(), Box::new(ahead) as _)));
     transaction.queued.push(owned);
     let queued = (transaction.queued.len(), transaction.queued_bytes);
-    session.tell_queued(Some(queued));
+    session.show_queued(Some(queued));
     sink.simple("QUEUED");
 }
 
@@ -323,14 +317,14 @@ fn no_stream(spec: &CommandSpec) -> Error {
 
 /// Who watches what others run has nothing to do with keys: that would be mixed with the lines that it is sent.
 #[cold]
-fn check_monitor(spec: &CommandSpec) -> Result<(), Error> {
+fn check_monitor(spec: &CommandSpec) -> Result {
     if spec.flags & (flag::READONLY | flag::WRITE | flag::MAY_REPLICATE) == 0 {
         return Ok(());
     }
     Err(Error::err("Replica can't interact with the keyspace"))
 }
 
-fn check_subscriber(spec: &CommandSpec) -> Result<(), Error> {
+fn check_subscriber(spec: &CommandSpec) -> Result {
     if spec.policy & policy::SUBSCRIBER != 0 {
         return Ok(());
     }

@@ -8,8 +8,8 @@ use weft_store::{Digest, Guards, World};
 use super::Core;
 use crate::args::{Args, check_arity, command_id};
 use crate::blocking;
-use crate::context::{Context, Hold};
-use crate::error::Error;
+use crate::context::{Context, Locked};
+use crate::error::{Error, Result};
 use crate::handler::Scope;
 use crate::inner::{self, Point};
 use crate::reply::{Output, ReplySink};
@@ -36,14 +36,14 @@ impl super::Executor<'_> {
         let mut attempt = Attempt { core: &mut self.core, world: &world, guards, session, begun };
         let keep = work(&mut attempt);
         attempt.end(keep);
-        self.core.tell_effects(session);
+        self.core.act_on_effects(session);
         self.core.drop_garbage();
     }
 }
 
 impl Attempt<'_, '_> {
     /// Runs one command. Its changes stay also when it answers an error, as those of a command in EXEC do.
-    pub fn run(&mut self, args: &Args<'_>, output: &mut Output) -> Result<(), Error> {
+    pub fn run(&mut self, args: &Args<'_>, output: &mut Output) -> Result {
         let engine = self.core.engine;
         let id = command_id(args);
         check_arity(args.spec, args.len())?;
@@ -53,8 +53,8 @@ impl Attempt<'_, '_> {
         }
         let mut sink = ReplySink::new(output, self.session.wire);
         let begun = self.core.begin_command(id, sink.errors(), sink.len());
-        let hold = Hold::World(self.world, &mut self.guards);
-        let mut context = Context::new(engine, self.session, &mut self.core.local, self.core.now_ms, hold)
+        let locked = Locked::World(self.world, &mut self.guards);
+        let mut context = Context::new(engine, self.session, &mut self.core.local, self.core.now_ms, locked)
             .without_blocking();
         let mark = sink.mark();
         let outcome = runner::run(&mut context, handler, args, &mut sink);

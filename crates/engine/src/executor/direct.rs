@@ -9,7 +9,7 @@ use weft_protocol::table::policy;
 
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::Result;
 use crate::handler::{Handler, Scope};
 use crate::reply::ReplySink;
 use crate::stats::bump;
@@ -25,7 +25,7 @@ pub(crate) fn run(
     context: &mut Context<'_, '_>,
     (handler, args): (Handler, &Args<'_>),
     sink: &mut ReplySink<'_>,
-) -> Option<Result<(), Error>> {
+) -> Option<Result> {
     if args.spec.policy & policy::FAST_SET == 0 || args.len() != 3 {
         return None;
     }

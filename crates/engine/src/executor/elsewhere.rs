@@ -3,7 +3,7 @@
 
 use super::{Core, Executor};
 use crate::args::{Args, check_arity};
-use crate::error::{Error, ErrorCode};
+use crate::error::{ErrorCode, Result};
 use crate::forward::{self, FORWARDED_MAX, Forwards, Way};
 use crate::handler::{Handler, Scope};
 use crate::reply::ReplySink;
@@ -47,7 +47,7 @@ impl Core<'_> {
     }
 
     /// Whether a session's user may have another server run a request, if one does.
-    pub(super) fn check_reach(&self, args: &Args<'_>, session: &Session, db: u8) -> Result<(), Error> {
+    pub(super) fn check_reach(&self, args: &Args<'_>, session: &Session, db: u8) -> Result {
         if session.user.all || !self.engine.forwards() {
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl Core<'_> {
         transaction: &mut Transaction,
         session: &mut Session,
         sink: &mut ReplySink<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result {
         let refused = transaction.refused.then(|| ErrorCode::ExecAbort.into());
         // Rights may have changed since a command was queued.
         let refused = refused.or_else(|| {

@@ -7,9 +7,9 @@ use weft_store::{Guards, Op};
 
 use super::{Core, Tier, admission};
 use crate::blocking;
-use crate::context::{Context, Hold};
+use crate::context::{Context, Locked};
 use crate::engine::command_id;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::keys;
 use crate::reply::ReplySink;
 use crate::runner;
@@ -18,12 +18,7 @@ use crate::transaction::{Transaction, Watched};
 use crate::trigger::Ahead;
 
 impl Core<'_> {
-    pub(super) fn exec(
-        &mut self,
-        tier: Tier<'_>,
-        session: &mut Session,
-        sink: &mut ReplySink<'_>,
-    ) -> Result<(), Error> {
+    pub(super) fn exec(&mut self, tier: Tier<'_>, session: &mut Session, sink: &mut ReplySink<'_>) -> Result {
         if !session.in_multi() {
             return Err(Error::err("EXEC without MULTI"));
         }
@@ -42,7 +37,7 @@ impl Core<'_> {
             _ => None,
         };
         let Some(mut transaction) = session.transaction.take() else { return Ok(()) };
-        session.tell_queued(None);
+        session.show_queued(None);
         session.info.watched.store(0, Relaxed);
         if self.engine.forwards() {
             return self.exec_elsewhere(&mut transaction, session, sink);
@@ -50,7 +45,7 @@ impl Core<'_> {
         match tier {
             Tier::Batch(_) => {
                 let Some(mut guards) = locked else { return Ok(()) };
-                let outcome = self.exec_locked(&mut transaction, Hold::Guards(&mut guards), session, sink);
+                let outcome = self.exec_locked(&mut transaction, Locked::Guards(&mut guards), session, sink);
                 self.local.effects.end_group();
                 outcome?;
                 if !self.local.ready.is_empty() {
@@ -62,7 +57,7 @@ impl Core<'_> {
             Tier::World(world) => {
                 let mut guards = world.guards();
                 let outcome =
-                    self.exec_locked(&mut transaction, Hold::World(world, &mut guards), session, sink);
+                    self.exec_locked(&mut transaction, Locked::World(world, &mut guards), session, sink);
                 self.local.effects.end_group();
                 outcome?;
                 if !self.local.ready.is_empty() {
@@ -95,11 +90,11 @@ impl Core<'_> {
     fn exec_locked<'b>(
         &mut self,
         transaction: &mut Transaction,
-        mut hold: Hold<'_, 'b>,
+        mut locked: Locked<'_, 'b>,
         session: &mut Session,
         sink: &mut ReplySink<'_>,
-    ) -> Result<(), Error> {
-        let (Hold::Guards(guards) | Hold::World(_, guards)) = &mut hold else { return Ok(()) };
+    ) -> Result {
+        let (Locked::Guards(guards) | Locked::World(_, guards)) = &mut locked else { return Ok(()) };
         self.give_back(guards, &transaction.watched[..transaction.stale]);
         let unchanged = self.give_back(guards, transaction.counting());
         transaction.watched.clear();
@@ -126,15 +121,15 @@ impl Core<'_> {
             {
                 read.hand_over((&mut self.local.programs, &mut self.local.triggers));
             }
-            let hold = match &mut hold {
-                Hold::Guards(guards) => Hold::Guards(guards),
-                Hold::World(world, guards) => Hold::World(world, guards),
-                Hold::Batch(_) | Hold::Key(_) | Hold::Nothing => return Ok(()),
+            let locked = match &mut locked {
+                Locked::Guards(guards) => Locked::Guards(guards),
+                Locked::World(world, guards) => Locked::World(world, guards),
+                Locked::Batch(_) | Locked::Key(_) | Locked::Nothing => return Ok(()),
             };
             let id = command_id(&args);
             let begun = self.begin_command(id, sink.errors(), sink.len());
             let mut context =
-                Context::new(self.engine, session, &mut self.local, self.now_ms, hold).without_blocking();
+                Context::new(self.engine, session, &mut self.local, self.now_ms, locked).without_blocking();
             let mark = sink.mark();
             // Rights may have changed since the command was queued.
             let outcome =

@@ -148,7 +148,7 @@ impl Core<'_> {
             let large = self.get_by_search((guard, db), request, &key, &mut sink);
             ran += 1;
             if let Some(bytes) = large {
-                self.tell_large(requests, request, lent, bytes);
+                self.note_large_request(requests, request, lent, bytes);
             }
             if lent.output.len() > terms.end {
                 // How long it is was not known before.
@@ -328,7 +328,7 @@ impl Core<'_> {
             self.get_by_search((guard, db), request, &key, &mut sink)
         };
         if let Some(bytes) = large {
-            self.tell_large(requests, request, lent, bytes);
+            self.note_large_request(requests, request, lent, bytes);
         }
         true
     }
@@ -415,7 +415,7 @@ impl Core<'_> {
         self.local.effects.end_group();
         let bytes = sink.len() - before;
         if bytes >= self.measures.reply_bytes {
-            self.tell_large(requests, request, lent, bytes);
+            self.note_large_request(requests, request, lent, bytes);
         }
         true
     }
@@ -457,7 +457,13 @@ impl Core<'_> {
     }
 
     #[cold]
-    fn tell_large(&self, requests: &Requests, request: &Request, lent: &Lent<'_>, reply_bytes: usize) {
+    fn note_large_request(
+        &self,
+        requests: &Requests,
+        request: &Request,
+        lent: &Lent<'_>,
+        reply_bytes: usize,
+    ) {
         let texts = Texts::default();
         let args = requests.args(request, lent.bytes, &texts);
         self.engine.was_large(lent.session, &args, reply_bytes, self.now_ms);

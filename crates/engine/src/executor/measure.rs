@@ -90,7 +90,7 @@ impl Core<'_> {
         }
         self.note_large(session, args, output_bytes.saturating_sub(begun.output_bytes));
         // One that blocks is counted when its wait has ended.
-        let Some(timed) = begun.timed else { return self.ran(id, u32::from(session.wait.is_none())) };
+        let Some(timed) = begun.timed else { return self.count_quick(id, u32::from(session.wait.is_none())) };
         bump(&stats.calls, u64::from(session.wait.is_none()));
         self.took((id, args), session, timed);
     }
@@ -124,7 +124,7 @@ impl Core<'_> {
 
     /// A quick command has run, so many times. Its time is known when the batch is over.
     #[inline]
-    pub(super) fn ran(&mut self, id: CommandId, times: u32) {
+    pub(super) fn count_quick(&mut self, id: CommandId, times: u32) {
         bump(&self.stats.by_command[usize::from(id.0)].calls, u64::from(times));
         // Neighbours are mostly alike.
         match self.quick.last_mut() {

@@ -30,9 +30,9 @@ use weft_store::{Batch, Rng as _, Worker, World};
 
 use crate::args::{Args, Texts};
 use crate::blocking::{self, End};
-use crate::context::{Context, Hold, Local};
+use crate::context::{Context, Local, Locked};
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode};
+use crate::error::{ErrorCode, Result};
 use crate::eviction::Eviction;
 use crate::handler::{Handler, Scope};
 use crate::reply::{Mark, Output, OutputPlace, ReplySink};
@@ -68,12 +68,12 @@ pub trait Host {
     /// later, behind those of the same client that were postponed before it.
     fn postpone(&mut self, connection: u32, channel: u16, request: Postponed);
     /// A request has run and left something to do for the connection: `session.then` or `session.wait`.
-    fn ran(&mut self, connection: u32, channel: u16);
+    fn follow_up(&mut self, connection: u32, channel: u16);
 }
 
 /// How a request went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ran {
+enum RunOutcome {
     /// It has run, or was refused.
     Done,
     /// It needs the whole keyspace to itself: to be called again so.
@@ -118,7 +118,7 @@ pub(crate) struct Core<'e> {
     quick: Vec<(CommandId, u32)>,
     measures: measure::Measures,
     /// Replies of the present batch wait.
-    holds: bool,
+    withholds: bool,
     /// What may take long is run on a stack of its own, by another executor.
     leaves: bool,
     /// Where the last of several replies begins that went beyond the end.
@@ -182,26 +182,26 @@ impl<'e> Executor<'e> {
                 if at == 0 && requests.has_many_keys() {
                     prefetch(&mut batch, requests);
                 }
-                needs = Ran::Done;
+                needs = RunOutcome::Done;
                 while at < list.len() {
                     let ran = self.core.neighbours(&mut batch, requests, at, host);
                     at += ran;
                     if std::mem::take(&mut self.core.needs_world) {
-                        needs = Ran::NeedsWorld;
+                        needs = RunOutcome::NeedsWorld;
                         break;
                     }
                     if ran > 0 {
                         continue;
                     }
                     needs = self.core.request(Tier::Batch(&batch), requests, at, host);
-                    if matches!(needs, Ran::NeedsWorld | Ran::NeedsStack) {
+                    if matches!(needs, RunOutcome::NeedsWorld | RunOutcome::NeedsStack) {
                         break;
                     }
                     at += 1;
                 }
             }
             if at < list.len() {
-                if needs == Ran::NeedsStack {
+                if needs == RunOutcome::NeedsStack {
                     at += self.requests_on_stack(requests, at, host);
                 } else {
                     // What it needs, or all, may be kept by a script that takes its time.
@@ -214,7 +214,7 @@ impl<'e> Executor<'e> {
         }
         self.core.local.programs.free();
         self.core.charge_batch(started);
-        self.core.wake_for_held();
+        self.core.wake_for_withheld();
     }
 
     /// Runs a request that was postponed. Says whether it has run; otherwise it is to be kept where it was.
@@ -229,13 +229,13 @@ impl<'e> Executor<'e> {
             let tier = entered.as_ref().map_or(Tier::Busy, Tier::Batch);
             self.core.dispatch(tier, postponed.what, &args, session, output)
         };
-        let had_turn = ran == Ran::NeedsStack;
+        let had_turn = ran == RunOutcome::NeedsStack;
         let ran = match ran {
-            Ran::NeedsStack => {
+            RunOutcome::NeedsStack => {
                 self.on_stack((postponed.what, &args), (session, output));
-                Ran::Done
+                RunOutcome::Done
             }
-            Ran::NeedsWorld => {
+            RunOutcome::NeedsWorld => {
                 let world = self.worker.world_in_time();
                 let tier = world.as_ref().map_or(Tier::Busy, Tier::World);
                 self.core.dispatch(tier, postponed.what, &args, session, output)
@@ -243,9 +243,9 @@ impl<'e> Executor<'e> {
             ran => ran,
         };
         self.core.local.programs.free();
-        self.core.hold(output, from);
-        self.core.wake_for_held();
-        let paused = matches!(ran, Ran::Paused(_)); // One may have begun meanwhile.
+        self.core.withhold(output, from);
+        self.core.wake_for_withheld();
+        let paused = matches!(ran, RunOutcome::Paused(_)); // One may have begun meanwhile.
         // What another server runs and does not block says nothing of the kind.
         let blocks = session.wait.is_some() || session.info.has(client_flag::BLOCKED);
         session.info.set_flag(client_flag::BLOCKED, paused || blocks);
@@ -286,7 +286,7 @@ impl<'e> Executor<'e> {
     pub fn renew(&mut self, session: &mut Session) {
         let batch = self.worker.enter_in_time();
         self.core.release(batch.as_ref(), session);
-        session.tell_queued(None);
+        session.show_queued(None);
         self.core.engine.renew(session);
         *session.info.labels.lock() = None;
         session.look();
@@ -307,7 +307,7 @@ impl<'e> Core<'e> {
             begins: None,
             quick: Vec::with_capacity(BATCH_MAX),
             measures: measure::Measures::new(&engine.settings),
-            holds: false,
+            withholds: false,
             leaves: false,
             long_from: None,
             sampled: usize::MAX,
@@ -342,10 +342,16 @@ impl Core<'_> {
         self.eviction.look(self.engine);
     }
 
-    fn request(&mut self, tier: Tier<'_>, requests: &Requests, at: usize, host: &mut impl Host) -> Ran {
+    fn request(
+        &mut self,
+        tier: Tier<'_>,
+        requests: &Requests,
+        at: usize,
+        host: &mut impl Host,
+    ) -> RunOutcome {
         let request = &requests.list()[at];
         let (connection, channel) = (request.client.connection, request.client.channel);
-        let Some(lent) = host.lend(connection, channel) else { return Ran::Done };
+        let Some(lent) = host.lend(connection, channel) else { return RunOutcome::Done };
         if at == self.sampled {
             self.sample(requests, &lent);
         }
@@ -360,21 +366,21 @@ impl Core<'_> {
             turn = true;
             0
         } else {
-            let (from, was_busy) = (lent.output.end(), self.is_held_and_busy());
+            let (from, was_busy) = (lent.output.end(), self.is_withheld_and_busy());
             match self.dispatch(tier, request.what, &args, lent.session, lent.output) {
-                Ran::Done => {
+                RunOutcome::Done => {
                     // What is answered while a script takes long has come to no key. What the script has written is not
                     // safe before it ends, and it could not be ended by who waits for that.
-                    if !was_busy || !self.is_held_and_busy() {
-                        self.hold(lent.output, from);
+                    if !was_busy || !self.is_withheld_and_busy() {
+                        self.withhold(lent.output, from);
                     }
                     if lent.session.then != Then::GoOn || lent.session.is_waiting() {
-                        host.ran(connection, channel);
+                        host.follow_up(connection, channel);
                     }
-                    return Ran::Done;
+                    return RunOutcome::Done;
                 }
-                ran @ (Ran::NeedsWorld | Ran::NeedsStack) => return ran,
-                Ran::Paused(until_ms) => {
+                ran @ (RunOutcome::NeedsWorld | RunOutcome::NeedsStack) => return ran,
+                RunOutcome::Paused(until_ms) => {
                     lent.session.info.set_flag(client_flag::BLOCKED, true);
                     until_ms
                 }
@@ -384,7 +390,7 @@ impl Core<'_> {
         lent.session.look();
         let postponed = Postponed { what: request.what, args: args.to_owned_args(), until_ms, turn };
         host.postpone(connection, channel, postponed);
-        Ran::Done
+        RunOutcome::Done
     }
 
     /// Notes the request of the batch that was chosen: one of its keys, by chance, if it has any.
@@ -408,26 +414,26 @@ impl Core<'_> {
     }
 
     #[inline]
-    fn is_held_and_busy(&self) -> bool {
-        const BOTH: u32 = special::HELD | special::BUSY;
+    fn is_withheld_and_busy(&self) -> bool {
+        const BOTH: u32 = special::WITHHELD | special::BUSY;
         self.engine.special.bits() & BOTH == BOTH
     }
     /// What was written behind this place waits, if there is something that it must wait for.
     #[inline]
-    fn hold(&mut self, output: &mut Output, from: OutputPlace) {
-        self.hold_for(output, from, self.local.effects.recorder.told_epoch());
+    fn withhold(&mut self, output: &mut Output, from: OutputPlace) {
+        self.withhold_for(output, from, self.local.effects.recorder.told_epoch());
     }
     /// The same for what was told in this epoch.
     #[inline]
-    fn hold_for(&mut self, output: &mut Output, from: OutputPlace, told_epoch: u64) {
-        if self.engine.special.has(special::HELD) {
-            self.holds |= self.engine.hold_output(output, from, told_epoch);
+    fn withhold_for(&mut self, output: &mut Output, from: OutputPlace, told_epoch: u64) {
+        if self.engine.special.has(special::WITHHELD) {
+            self.withholds |= self.engine.withhold_output(output, from, told_epoch);
         }
     }
     /// Replies of this batch wait: whoever makes them safe is told, now that the batch is over.
     #[inline]
-    fn wake_for_held(&mut self) {
-        if std::mem::take(&mut self.holds) {
+    fn wake_for_withheld(&mut self) {
+        if std::mem::take(&mut self.withholds) {
             self.engine.safe.wake();
         }
     }
@@ -440,12 +446,12 @@ impl Core<'_> {
         args: &Args<'_>,
         session: &mut Session,
         output: &mut Output,
-    ) -> Ran {
+    ) -> RunOutcome {
         let mut sink = ReplySink::new(output, session.wire);
         let mark = sink.mark();
         let ran = self.dispatch_to(tier, what, args, session, &mut sink);
         // Whoever waits is answered later: the mode holds for that.
-        if session.reply_mode != ReplyMode::On && ran == Ran::Done && session.wait.is_none() {
+        if session.reply_mode != ReplyMode::On && ran == RunOutcome::Done && session.wait.is_none() {
             if !is_subscription(what) {
                 sink.rollback(mark);
             }
@@ -462,10 +468,10 @@ impl Core<'_> {
         args: &Args<'_>,
         session: &mut Session,
         sink: &mut ReplySink<'_>,
-    ) -> Ran {
+    ) -> RunOutcome {
         let admitted = self.admit(tier, what, args, session);
         if self.evicted {
-            self.tell_evicted(session, sink);
+            self.invalidate_evicted(session, sink);
         }
         let mark = sink.mark();
         let (id, handler) = match admitted {
@@ -473,17 +479,17 @@ impl Core<'_> {
             Ok(Verdict::Queue) => {
                 let ahead = self.read_ahead(args);
                 admission::queue(&self.engine.settings, session, (args, ahead), sink);
-                return Ran::Done;
+                return RunOutcome::Done;
             }
-            Ok(Verdict::Pause(until_ms)) => return Ran::Paused(until_ms),
+            Ok(Verdict::Pause(until_ms)) => return RunOutcome::Paused(until_ms),
             Err(error) => {
                 self.refuse(tier, what, session, error, sink);
-                self.tell_effects(session);
-                return Ran::Done;
+                self.act_on_effects(session);
+                return RunOutcome::Done;
             }
         };
         if self.leaves && matches!(tier, Tier::Batch(_)) && self.may_take_long(handler, session) {
-            return Ran::NeedsStack;
+            return RunOutcome::NeedsStack;
         }
         self.run_admitted(tier, (id, handler), args, session, (sink, mark))
     }
@@ -496,11 +502,11 @@ impl Core<'_> {
         args: &Args<'_>,
         session: &mut Session,
         (sink, mark): (&mut ReplySink<'_>, Mark),
-    ) -> Ran {
+    ) -> RunOutcome {
         if matches!(tier, Tier::Batch(_))
             && locks::needs_world((self.engine, &mut self.local), handler, args, session)
         {
-            return Ran::NeedsWorld;
+            return RunOutcome::NeedsWorld;
         }
         let begun = self.begin_command(id, sink.errors(), sink.len());
         let charged_ns = self.charged_ns;
@@ -510,7 +516,7 @@ impl Core<'_> {
             if error.code == ErrorCode::NeedsWorld && matches!(tier, Tier::Batch(_)) {
                 sink.rollback(mark);
                 self.local.counted.end(self.stats, true);
-                return Ran::NeedsWorld;
+                return RunOutcome::NeedsWorld;
             }
             runner::fail(self.stats, sink, mark, error);
         }
@@ -539,7 +545,7 @@ impl Core<'_> {
             session.caching = None;
         }
         session.look();
-        Ran::Done
+        RunOutcome::Done
     }
 
     /// Takes the locks that a command needs, runs it, and serves those who waited for what it wrote.
@@ -550,20 +556,20 @@ impl Core<'_> {
         args: &Args<'_>,
         session: &mut Session,
         sink: &mut ReplySink<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result {
         match (handler.scope, tier) {
             (Scope::Exec, _) => self.exec(tier, session, sink),
             (scope, Tier::Busy) => {
                 if !stack::may_run_while_busy(scope, session) {
                     return Err(self.engine.scripts.busy_error());
                 }
-                self.run_with(Hold::Nothing, handler, args, session, sink)
+                self.run_with(Locked::Nothing, handler, args, session, sink)
             }
             (Scope::Forward(way), _) if crate::forward::goes(way, args, session) => {
                 crate::forward::run(self.engine, &mut self.local, (way, args), session)
             }
             (Scope::None | Scope::Walk | Scope::Unwatch | Scope::Forward(_), Tier::Batch(batch)) => {
-                self.run_with(Hold::Batch(batch), handler, args, session, sink)
+                self.run_with(Locked::Batch(batch), handler, args, session, sink)
             }
             (
                 Scope::Keys | Scope::KeysOrWorld(_) | Scope::World | Scope::Operation(_) | Scope::Brief(_),
@@ -573,7 +579,7 @@ impl Core<'_> {
                 let Some(mut guards) = locks::guards(self.engine, &mut self.local, batch, asked) else {
                     return Err(ErrorCode::NeedsWorld.into());
                 };
-                let outcome = self.run_with(Hold::Guards(&mut guards), handler, args, session, sink);
+                let outcome = self.run_with(Locked::Guards(&mut guards), handler, args, session, sink);
                 self.local.effects.end_group();
                 if !self.local.ready.is_empty() {
                     blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
@@ -582,7 +588,7 @@ impl Core<'_> {
             }
             (_, Tier::World(world)) => {
                 let mut guards = world.guards();
-                let outcome = self.run_with(Hold::World(world, &mut guards), handler, args, session, sink);
+                let outcome = self.run_with(Locked::World(world, &mut guards), handler, args, session, sink);
                 self.local.effects.end_group();
                 if !self.local.ready.is_empty() {
                     blocking::serve_covered(self.engine, &mut self.local, &mut guards, self.now_ms);
@@ -594,14 +600,14 @@ impl Core<'_> {
 
     fn run_with(
         &mut self,
-        hold: Hold<'_, '_>,
+        locked: Locked<'_, '_>,
         handler: Handler,
         args: &Args<'_>,
         session: &mut Session,
         sink: &mut ReplySink<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result {
         let asked = session.asked.take();
-        let mut context = Context::new(self.engine, session, &mut self.local, self.now_ms, hold);
+        let mut context = Context::new(self.engine, session, &mut self.local, self.now_ms, locked);
         let Some(asked) = asked else { return runner::run(&mut context, handler, args, sink) };
         let outcome = resource::run(&mut context, &asked, (handler, args), sink);
         if outcome.as_ref().is_err_and(|error| error.code == ErrorCode::NeedsWorld) {
@@ -620,7 +626,7 @@ impl Core<'_> {
         {
             blocking::serve_rest(self.engine, &mut self.local, batch, self.now_ms);
         }
-        self.tell_effects(session);
+        self.act_on_effects(session);
         self.drop_garbage();
     }
 
@@ -633,7 +639,7 @@ impl Core<'_> {
         }
     }
     #[inline]
-    fn tell_effects(&mut self, session: &Session) {
+    fn act_on_effects(&mut self, session: &Session) {
         if !self.local.effects.is_empty() {
             self.engine.after_effects(&mut self.local.effects, session);
         }
@@ -649,7 +655,7 @@ impl Core<'_> {
     /// Before its own reply a client is told of what was evicted: the reply may come from a key that it has cached, and
     /// is gone.
     #[cold]
-    fn tell_evicted(&mut self, session: &Session, sink: &mut ReplySink<'_>) {
+    fn invalidate_evicted(&mut self, session: &Session, sink: &mut ReplySink<'_>) {
         self.evicted = false;
         if session.info.has(client_flag::TRACKING) && session.reply_mode == ReplyMode::On {
             self.engine.invalidate_before_reply(&mut self.local.effects, session, sink);
@@ -665,7 +671,7 @@ impl Core<'_> {
                 transaction.unwatch(batch);
             }
             session.transaction = transaction.ended();
-            session.tell_queued(None);
+            session.show_queued(None);
         }
         session.info.watched.store(0, Relaxed);
         self.release_names(session);

@@ -14,9 +14,9 @@ use super::{Core, Host, Lent, direct, locks};
 use crate::acl::User;
 use crate::args::{Args, Texts};
 use crate::blocking;
-use crate::context::{Context, Hold};
+use crate::context::{Context, Locked};
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode};
+use crate::error::{ErrorCode, Result};
 use crate::eviction::Eviction;
 use crate::handler::Handler;
 use crate::plan::Plan;
@@ -70,7 +70,7 @@ struct Tally {
 }
 
 /// How a handler is run.
-type RunWith = fn(&mut Context<'_, '_>, Handler, &Args<'_>, &mut ReplySink<'_>) -> Result<(), Error>;
+type RunWith = fn(&mut Context<'_, '_>, Handler, &Args<'_>, &mut ReplySink<'_>) -> Result;
 
 impl<'e> Core<'e> {
     /// The plan of a request, if it may run among neighbours.
@@ -156,7 +156,7 @@ impl<'e> Core<'e> {
         if (from..at).contains(&self.sampled) {
             self.sample(requests, &lent);
         }
-        self.hold(lent.output, begun);
+        self.withhold(lent.output, begun);
         self.end_neighbours(lent.session, &mut tally, (at - from) as u64);
         if let Some(place) = outgrown {
             host.outgrew(connection, channel, place);
@@ -224,7 +224,7 @@ impl<'e> Core<'e> {
         // The second of two begins where the first has ended: one look at the clock for each.
         let timed = plan.timed.then(|| self.start(self.ended.filter(|_| last == Some(id))));
         let mut context =
-            Context::new(self.engine, lent.session, &mut self.local, self.now_ms, Hold::Key(&mut guard));
+            Context::new(self.engine, lent.session, &mut self.local, self.now_ms, Locked::Key(&mut guard));
         let outcome = runner::run_handler(&mut context, plan.handler, &args, &mut sink);
         self.local.effects.end_group();
         drop(guard);
@@ -260,8 +260,8 @@ impl<'e> Core<'e> {
         }
         let key = requests.key(request, lent.bytes);
         let Some(mut guards) = batch.guards_alone() else { return false };
-        let hold = Hold::Guards(&mut guards);
-        let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
+        let locked = Locked::Guards(&mut guards);
+        let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, locked);
         let has_run = direct::fire(&mut context, key);
         drop(guards);
         if !has_run {
@@ -289,8 +289,8 @@ impl<'e> Core<'e> {
         let texts = Texts::default();
         let args = requests.args(request, lent.bytes, &texts);
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
-        let hold = Hold::Guards(&mut guards);
-        let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
+        let locked = Locked::Guards(&mut guards);
+        let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, locked);
         let outcome = runner::run_handler(&mut context, plan.handler, &args, &mut sink);
         debug_assert!(outcome.is_ok(), "a SET without options cannot fail");
         self.local.effects.end_group();
@@ -357,9 +357,9 @@ impl<'e> Core<'e> {
             // Its handler does this, and asks for what has been answered here.
             let outcome = self.local.programs.params(&self.engine.settings, &stored.program, &args).and_then(
                 |params| {
-                    let hold = Hold::Guards(&mut guards);
+                    let locked = Locked::Guards(&mut guards);
                     let mut context =
-                        Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
+                        Context::new(self.engine, lent.session, &mut self.local, self.now_ms, locked);
                     let outcome = (self.engine.logic().run_program)(&mut context, &stored, params);
                     let everything = matches!(&outcome, Err(error) if error.code == ErrorCode::NeedsWorld);
                     runs += u64::from(!everything);
@@ -398,7 +398,7 @@ impl<'e> Core<'e> {
             }
         }
         self.eviction.forget();
-        self.local.programs.ran_together(stored, runs, failures);
+        self.local.programs.count_runs(stored, runs, failures);
         ran
     }
 
@@ -432,8 +432,8 @@ impl<'e> Core<'e> {
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
         let (mark, len) = (sink.reply_mark(), sink.len());
         let timed = plan.timed.then(|| self.start(None));
-        let hold = Hold::Guards(&mut guards);
-        let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, hold);
+        let locked = Locked::Guards(&mut guards);
+        let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, locked);
         let outcome = run(&mut context, plan.handler, args, &mut sink);
         self.local.effects.end_group();
         if !self.local.ready.is_empty() {
@@ -521,7 +521,7 @@ impl<'e> Core<'e> {
         if self.engine.plans.of(id).is_some_and(|plan| plan.timed) {
             bump(&self.stats.by_command[usize::from(id.0)].calls, u64::from(times));
         } else {
-            self.ran(id, times);
+            self.count_quick(id, times);
         }
     }
 
@@ -529,14 +529,14 @@ impl<'e> Core<'e> {
     #[inline]
     fn end_neighbours(&mut self, session: &Session, tally: &mut Tally, requests: u64) {
         self.count(tally);
-        self.local.programs.tell_times();
+        self.local.programs.share_time();
         let Some(last) = tally.last else { return };
         bump(&self.stats.commands, requests);
         let info = &session.info;
         info.active_ms.store(self.now_ms, Relaxed);
         info.last_command.store(last.0, Relaxed);
         bump(&info.commands, requests);
-        self.tell_effects(session);
+        self.act_on_effects(session);
         self.drop_garbage();
     }
 }

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use weft_lua::fiber::Fiber;
 
-use super::{Core, Host, Ran, Tier};
+use super::{Core, Host, RunOutcome, Tier};
 use crate::args::{Args, Texts, check_arity};
 use crate::context::Local;
 use crate::engine::{Engine, command_id};
@@ -141,7 +141,7 @@ impl super::Executor<'_> {
         let from = output.end();
         let last = done.last.behind(from);
         output.take_from(&mut done.output);
-        self.core.hold_for(output, from, done.told_epoch);
+        self.core.withhold_for(output, from, done.told_epoch);
         (done.ran, last)
     }
     fn resume(&mut self, input: Input) -> Option<Outcome> {
@@ -204,8 +204,8 @@ impl super::Executor<'_> {
                 }
             }
         }
-        self.core.wake_for_held();
-        host.ran(connection, channel);
+        self.core.wake_for_withheld();
+        host.follow_up(connection, channel);
         Some((connection, channel))
     }
 
@@ -259,7 +259,7 @@ impl super::Executor<'_> {
         let (ran, last) = self.run_job(job, (lent.session, lent.output), lent.shared_bytes);
         let outgrown = ran > 1 && lent.output.len() > end;
         if lent.session.then != Then::GoOn || lent.session.is_waiting() {
-            host.ran(connection, channel);
+            host.follow_up(connection, channel);
         }
         if outgrown {
             host.outgrew(connection, channel, last);
@@ -297,7 +297,7 @@ impl Core<'_> {
         let end = range.end;
         for (at, (what, args)) in asked.iter().enumerate().take(end).skip(range.start) {
             let ran = self.run_one(tier, *what, &args.args(what.spec()), session, output);
-            if ran == Ran::NeedsWorld && matches!(tier, Tier::Batch(_)) {
+            if ran == RunOutcome::NeedsWorld && matches!(tier, Tier::Batch(_)) {
                 return at;
             }
             // The next one begins where this one has ended.
@@ -325,10 +325,10 @@ impl Core<'_> {
         args: &Args<'_>,
         session: &mut Session,
         output: &mut Output,
-    ) -> Ran {
+    ) -> RunOutcome {
         let mut sink = ReplySink::new(output, session.wire);
-        let What::Command(id) = what else { return Ran::Done };
-        let Some(handler) = self.engine.handler(id) else { return Ran::Done };
+        let What::Command(id) = what else { return RunOutcome::Done };
+        let Some(handler) = self.engine.handler(id) else { return RunOutcome::Done };
         if matches!(tier, Tier::Busy) {
             return self.dispatch_to(tier, what, args, session, &mut sink);
         }

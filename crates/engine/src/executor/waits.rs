@@ -29,7 +29,7 @@ impl Executor<'_> {
         if session.takes_reply() {
             let from = output.end();
             output.append(reply);
-            self.core.engine.hold_brought(output, from, true);
+            self.core.engine.withhold_brought(output, from, true);
         }
         let batch = self.worker.enter_in_time();
         blocking::served(self.core.engine, &mut self.core.local, batch.as_ref(), session);

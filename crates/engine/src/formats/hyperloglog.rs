@@ -172,7 +172,7 @@ fn dense_register(registers: &[u8], index: usize) -> u8 {
 
 /// Opcode of the sparse form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
+struct RegisterRun {
     /// The value of its registers.
     value: u8,
     len: usize,
@@ -180,21 +180,21 @@ struct Run {
     bytes: usize,
 }
 
-fn run_at(bytes: &[u8], at: usize) -> Option<Run> {
+fn run_at(bytes: &[u8], at: usize) -> Option<RegisterRun> {
     let &first = bytes.get(at)?;
     Some(match first >> 6 {
-        0 => Run { value: 0, len: usize::from(first & 63) + 1, bytes: 1 },
-        1 => Run {
+        0 => RegisterRun { value: 0, len: usize::from(first & 63) + 1, bytes: 1 },
+        1 => RegisterRun {
             value: 0,
             len: (usize::from(first & 63) << 8 | usize::from(*bytes.get(at + 1)?)) + 1,
             bytes: 2,
         },
-        _ => Run { value: (first >> 2 & 31) + 1, len: usize::from(first & 3) + 1, bytes: 1 },
+        _ => RegisterRun { value: (first >> 2 & 31) + 1, len: usize::from(first & 3) + 1, bytes: 1 },
     })
 }
 
 /// The runs of the sparse form. Ends early where the bytes do.
-fn runs(bytes: &[u8]) -> impl Iterator<Item = (usize, Run)> + '_ {
+fn runs(bytes: &[u8]) -> impl Iterator<Item = (usize, RegisterRun)> + '_ {
     let mut at = HEADER_BYTES;
     std::iter::from_fn(move || {
         let run = run_at(bytes, at)?;

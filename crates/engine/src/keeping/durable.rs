@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::waits::Blocked;
 
 /// Something that is to be done about what is kept.
@@ -192,14 +192,14 @@ impl Durable {
         self.is_forced.load(Relaxed)
     }
     /// Gives an order; an error where nobody takes any, or too many wait.
-    pub(crate) fn order(&self, order: Order) -> Result<(), Error> {
+    pub(crate) fn order(&self, order: Order) -> Result {
         self.check()?;
         let too_many =
             || Error::new(ErrorCode::Limit, "too many orders wait for the thread that keeps the log");
         self.take.get().map_or(Ok(()), |take| take(order).map_err(|_| too_many()))
     }
     /// Whether anybody takes orders: to be asked before a client waits for one.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result {
         let no_disk = || Error::err("Nothing is kept here: this engine has no disk");
         self.take.get().map(drop).ok_or_else(no_disk)
     }

@@ -1,5 +1,6 @@
 //! Owns: up to which epoch what was written is safe, telling the workers when that moves on, and that it never will.
-//! Does not own: what makes it safe (a log), which replies wait for it ([`crate::reply::Output::hold`]), sending them.
+//! Does not own: what makes it safe (a log), which replies wait for it ([`crate::reply::Output::withhold`]), sending
+//! them.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Acquire;

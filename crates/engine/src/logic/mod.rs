@@ -10,7 +10,7 @@ mod trigger;
 use crate::acl::LogPlace;
 use crate::handler::{Entry, Logic};
 use crate::inner::Inner;
-pub(crate) use trigger::Runner;
+pub(crate) use trigger::OutboxRunner;
 
 /// The handlers.
 pub(crate) const LISTS: &[&[Entry]] = &[program::LIST, script::FUNCTIONS, script::LIST, trigger::LIST];

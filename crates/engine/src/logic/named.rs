@@ -10,13 +10,13 @@ use crate::args::Args;
 use crate::catalogue::DELETED;
 use crate::context::Context;
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::glob;
 use crate::program::stored::NAME_BYTES_MAX;
 use crate::reply::ReplySink;
 
 /// That a name is one.
-pub(super) fn check_name(name: &[u8]) -> Result<(), Error> {
+pub(super) fn check_name(name: &[u8]) -> Result {
     let is_name = (1..=NAME_BYTES_MAX).contains(&name.len())
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(byte));
     if is_name {
@@ -42,7 +42,7 @@ pub(super) fn next_version(
     (section, what): (Section, &str),
     present: u64,
     (count, max): (usize, usize),
-) -> Result<u64, Error> {
+) -> Result<u64> {
     let expected = match args.len() {
         4 => None,
         6 if args.is(4, "VERSION") => Some(args.int(5)?),
@@ -66,7 +66,7 @@ pub(super) fn del(
     sink: &mut ReplySink<'_>,
     section: Section,
     forget: impl FnOnce(&Engine, Vec<Box<[u8]>>),
-) -> Result<(), Error> {
+) -> Result {
     let (mut removed, before) = (Vec::new(), deleted(context.engine, section));
     let mut highest = before;
     for name in args.rest(2).filter(|name| *name != DELETED) {
@@ -84,7 +84,7 @@ pub(super) fn del(
 }
 
 /// Whether LIST [MATCH pattern] names something.
-pub(super) fn listed<'a>(args: &Args<'a>) -> Result<impl Fn(&[u8]) -> bool + use<'a>, Error> {
+pub(super) fn listed<'a>(args: &Args<'a>) -> Result<impl Fn(&[u8]) -> bool + use<'a>> {
     let pattern = match args.len() {
         2 => None,
         4 if args.is(2, "MATCH") => Some(args.bytes(3)),

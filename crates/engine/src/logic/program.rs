@@ -21,7 +21,7 @@ use crate::args::{Args, Composed, find};
 use crate::catalogue::DELETED;
 use crate::context::Context;
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::inner::Inner;
 use crate::keys::Needs;
@@ -68,7 +68,7 @@ pub(super) const LIST: &[Entry] = &[
 /// Percentiles that STATS tells.
 const PERCENTILES: [(&str, f64); 3] = [("p50-us", 50.0), ("p99-us", 99.0), ("p999-us", 99.9)];
 
-fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (name, text) = (args.bytes(2), args.bytes(3));
     let read = context.local.programs.take_read(text);
     let programs = &context.engine.programs;
@@ -91,7 +91,7 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 }
 
 /// What a trigger runs has the rights of the trigger's owner: who changes it may also store triggers, or is its owner.
-fn may_change(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), Error> {
+fn may_change(context: &mut Context<'_, '_>, name: &[u8]) -> Result {
     let user = &context.session.user;
     let is_others = |trigger: &Trigger| trigger.runs(name) && *trigger.owner != *user.name;
     if user.all || !context.engine.triggers.any(is_others) {
@@ -101,14 +101,14 @@ fn may_change(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), Error> {
 }
 
 /// Whether the user may run a command.
-fn may(inner: &Inner<'_, '_, '_>, words: &[&[u8]]) -> Result<(), Error> {
+fn may(inner: &Inner<'_, '_, '_>, words: &[&[u8]]) -> Result {
     let id = find(words[0], Some(words[1])).ok_or(ErrorCode::Generic)?;
     let mut args = Composed::default();
     words.iter().for_each(|word| args.push(word));
     inner.check_rights(&args.args(id.spec())).map_err(Error::from)
 }
 
-fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let Some(stored) = context.engine.programs.get(args.bytes(2)) else {
         sink.null();
         return Ok(());
@@ -125,7 +125,7 @@ fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     Ok(())
 }
 
-fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     args.rest(2).try_for_each(|name| may_change(context, name))?;
     let mut gone = Vec::new();
     let outcome = named::del(context, args, sink, Section::Programs, |engine, names| {
@@ -135,7 +135,7 @@ fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     outcome
 }
 
-fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let listed = listed(args)?;
     let mut all = context.engine.programs.all();
     all.retain(|(name, _)| listed(name));
@@ -166,19 +166,19 @@ fn answer_params(program: &Program, sink: &mut ReplySink<'_>) {
     }
 }
 
-fn run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (which, params) = context.local.programs.take(context.engine.before_programs(), By::Name, args)?;
     let Which::Stored(stored) = which else { return Err(unknown(args.bytes(2))) };
     let began = context.local.began;
     let outcome = stored.run_inside(&mut Inner::new(context, LogPlace::Script), params);
     if !matches!(&outcome, Err(error) if error.code == ErrorCode::NeedsWorld) {
-        context.local.programs.ran(stored, began, outcome.is_err());
+        context.local.programs.count_run(stored, began, outcome.is_err());
     }
     outcome?.answer(sink);
     Ok(())
 }
 
-fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (which, params) = context.local.programs.take(context.engine.before_programs(), By::Text, args)?;
     let outcome = which.program().run_in(&mut Inner::new(context, LogPlace::Script), params);
     context.local.programs.free_text_later(which);
@@ -186,7 +186,7 @@ fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn dry_run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn dry_run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (which, params) = context.local.programs.take(context.engine.before_programs(), By::Either, args)?;
     let begin = |sink: &mut ReplySink<'_>| sink.map(2);
     // Whoever it runs for, it is shown to who asks.
@@ -212,7 +212,7 @@ pub(super) fn look(
     asks: &User,
     sink: &mut ReplySink<'_>,
     begin: impl FnOnce(&mut ReplySink<'_>),
-) -> Result<(), Error> {
+) -> Result {
     let recorder = &mut context.local.effects.recorder;
     let (wanted, from) = (recorder.wanted(), recorder.tape().mark());
     recorder.want_also(wants::VALUES, true);
@@ -251,7 +251,7 @@ pub(super) fn look(
     outcome
 }
 
-fn explain(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn explain(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let which = context.local.programs.find(&context.engine.programs, By::Either, args.bytes(2))?;
     let program = which.program();
     let (locks, why) = match &program.keys {
@@ -289,7 +289,7 @@ fn explain(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let all = match args.len() {
         2 => context.engine.programs.all(),
         3 => {

@@ -20,7 +20,7 @@ use crate::args::Args;
 use crate::catalogue::DELETED;
 use crate::context::{Context, Local};
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::excerpt::shown;
 use crate::handler::{Entry, Scope};
 use crate::keys::Needs;
@@ -33,7 +33,7 @@ use crate::trigger::TRIGGERS_MAX;
 use crate::trigger::definition::{Action, Read, Trigger};
 
 pub(crate) use fire::{needs, run};
-pub(crate) use outbox::Runner;
+pub(crate) use outbox::OutboxRunner;
 
 pub(super) const LIST: &[Entry] = &[
     (
@@ -62,7 +62,7 @@ pub(super) const LIST: &[Entry] = &[
     ("TRIGGER HELP", Scope::None, crate::commands::common::help::help),
 ];
 
-fn store(context: &mut Context<'_, '_>, trigger: Trigger, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn store(context: &mut Context<'_, '_>, trigger: Trigger, sink: &mut ReplySink<'_>) -> Result {
     let (name, version) = (trigger.name.clone(), trigger.version);
     context.set_entry(Section::Triggers, &name, Some(&trigger.entry()))?;
     context.engine.put_triggers([(name, Some(trigger))]);
@@ -70,7 +70,7 @@ fn store(context: &mut Context<'_, '_>, trigger: Trigger, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (name, text) = (args.bytes(2), args.bytes(3));
     let triggers = &context.engine.triggers;
     let present = triggers.get(name);
@@ -102,7 +102,7 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     store(context, trigger, sink)
 }
 
-fn known(context: &Context<'_, '_>, name: &[u8]) -> Result<Arc<Trigger>, Error> {
+fn known(context: &Context<'_, '_>, name: &[u8]) -> Result<Arc<Trigger>> {
     context
         .engine
         .triggers
@@ -118,12 +118,7 @@ fn switch_needs(engine: &Engine, local: &mut Local, args: &Args<'_>) -> Needs {
     Needs::World
 }
 
-fn switch(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    enabled: bool,
-) -> Result<(), Error> {
+fn switch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, enabled: bool) -> Result {
     let present = known(context, args.bytes(2))?;
     let of = (present.version + 1, enabled, &*present.owner);
     let read = context.local.triggers.take_read((&present.name, &present.text), of);
@@ -132,7 +127,7 @@ fn switch(
     store(context, trigger, sink)
 }
 
-fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let Some(trigger) = context.engine.triggers.get(args.bytes(2)) else {
         sink.null();
         return Ok(());
@@ -158,13 +153,13 @@ fn answer(trigger: &Trigger, sink: &mut ReplySink<'_>) {
     sink.bool(trigger.enabled);
 }
 
-fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     named::del(context, args, sink, Section::Triggers, |engine, names| {
         engine.put_triggers(names.into_iter().map(|name| (name, None)));
     })
 }
 
-fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let listed = listed(args)?;
     let mut all = context.engine.triggers.all();
     all.retain(|(name, _)| listed(name));
@@ -173,7 +168,7 @@ fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn stats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let engine = context.engine;
     let all = match args.len() {
         2 => engine.triggers.all(),
@@ -243,7 +238,7 @@ fn test_needs(engine: &Engine, args: &Args<'_>, open: bool) -> Needs {
 
 /// Whether a trigger would fire for an event that somebody has made up, and if so what it would do: of a program what
 /// comes of it and what it would change, with the rights of whoever asks, and nothing of it stays.
-fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let trigger = known(context, args.bytes(2))?;
     let event = whole_event(made_up_event(&context.engine.settings, args.bytes(3))?);
     let (fires, why) = trigger.would_fire(context.engine, event.clone())?;
@@ -270,7 +265,7 @@ fn test(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         Action::Stream(to) => ("stream", to),
         Action::Publish(to) => ("channel", to),
     };
-    let to = trigger.told(context.engine, to, context.now_ms, event.clone())?;
+    let to = trigger.target_name(context.engine, to, context.now_ms, event.clone())?;
     begin(sink, 1);
     sink.bulk(name.as_bytes());
     sink.bulk(&to);

@@ -9,7 +9,7 @@ use weft_protocol::table::{flag, policy};
 use weft_store::wants;
 
 use crate::args::Args;
-use crate::context::Effects;
+use crate::context::EffectReader;
 use crate::engine::Engine;
 use crate::keys;
 use crate::push::Push;
@@ -121,7 +121,7 @@ impl Engine {
 
     /// A client has been passed a reply that was held back, or that the other server does not track: of what is not
     /// noted it is told as if it had changed.
-    pub fn tell_unnoted(&self, client: u64, names: &[Box<[u8]>]) {
+    pub fn invalidate_unnoted(&self, client: u64, names: &[Box<[u8]>]) {
         for name in names.iter().filter(|name| !self.tracking.has(name, client)) {
             self.invalidate(name, &[client], None);
         }
@@ -177,32 +177,32 @@ impl Engine {
 
     /// Tells those who track of what has changed. `by`: the client that changed it, if one did.
     #[cold]
-    pub(crate) fn invalidate_changed(&self, effects: &mut Effects, by: Option<u64>) {
+    pub(crate) fn invalidate_changed(&self, effects: &mut EffectReader, by: Option<u64>) {
         if std::mem::take(&mut effects.flushed) {
             self.invalidate_all();
         }
         self.broadcast(&effects.changed, by);
         self.invalidate_tracked(effects, by);
         effects.changed.clear();
-        effects.told = 0;
+        effects.invalidated = 0;
     }
 
     /// Tells those who have read a changed key. Who asked for prefixes is told of all changes of a transaction
     /// together.
-    pub(crate) fn invalidate_tracked(&self, effects: &mut Effects, by: Option<u64>) {
+    pub(crate) fn invalidate_tracked(&self, effects: &mut EffectReader, by: Option<u64>) {
         self.read_effects(effects);
-        for (key, by_itself) in &effects.changed[effects.told..] {
+        for (key, by_itself) in &effects.changed[effects.invalidated..] {
             let clients = self.take_tracked(key);
             self.invalidate(key, &clients, by.filter(|_| !by_itself));
         }
-        effects.told = effects.changed.len();
+        effects.invalidated = effects.changed.len();
     }
 
     /// As [`invalidate_tracked`](Self::invalidate_tracked) for keys that went by themselves, before `session` gets its
     /// reply: what concerns itself goes into its output there and then.
     pub(crate) fn invalidate_before_reply(
         &self,
-        effects: &mut Effects,
+        effects: &mut EffectReader,
         session: &Session,
         sink: &mut ReplySink<'_>,
     ) {
@@ -210,7 +210,7 @@ impl Engine {
         let at_once = info.redirect.load(Relaxed) == 0 && info.protocol.load(Relaxed) > 2;
         let tracks = at_once && !info.has(client_flag::BCAST);
         self.read_effects(effects);
-        for (key, _) in &effects.changed[effects.told..] {
+        for (key, _) in &effects.changed[effects.invalidated..] {
             let mut clients = self.take_tracked(key);
             if tracks && clients.contains(&info.id) {
                 clients.retain(|client| *client != info.id);
@@ -218,7 +218,7 @@ impl Engine {
             }
             self.invalidate(key, &clients, None);
         }
-        effects.told = effects.changed.len();
+        effects.invalidated = effects.changed.len();
     }
 
     fn invalidate(&self, key: &[u8], clients: &[u64], by: Option<u64>) {

@@ -9,7 +9,7 @@ use weft_store::{Key, wants};
 pub use crate::config::classes::*;
 use crate::context::Context;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::Result;
 use crate::pubsub::Space;
 use crate::special;
 
@@ -26,7 +26,7 @@ impl Engine {
 
 impl Context<'_, '_> {
     /// Removes a key and tells of `del`. Says whether it was there.
-    pub fn delete(&mut self, key: &Key<'_>) -> Result<bool, Error> {
+    pub fn delete(&mut self, key: &Key<'_>) -> Result<bool> {
         let (shard, mut op) = self.shard(key)?;
         let Some(garbage) = shard.remove(&mut op, key) else { return Ok(false) };
         self.discard(garbage);
@@ -53,7 +53,7 @@ impl Context<'_, '_> {
 #[cold]
 pub(crate) fn publish(engine: &Engine, db: u8, (class, event): (u32, &str), key: &[u8]) {
     if engine.feed.classes() & class != 0 {
-        engine.feed.tell(&engine.mailboxes, db, (class, event), key);
+        engine.feed.add(&engine.mailboxes, db, (class, event), key);
     }
     let flags = engine.settings.notify_flags.load(Relaxed);
     if flags & class == 0 {

@@ -5,11 +5,11 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use weft_protocol::table::flag;
-use weft_store::{Cause, Effect, Told};
+use weft_store::{Cause, Effect, KeyedEffect};
 
 use crate::args::Args;
 use crate::command_log::LogKind;
-use crate::context::{Effects, Local};
+use crate::context::{EffectReader, Local};
 use crate::engine::Engine;
 use crate::notify;
 use crate::pubsub::{PendingMessage, Space};
@@ -34,19 +34,19 @@ impl Local {
 impl Engine {
     /// Hands on what the store told during a command. The caller holds no lock.
     #[cold]
-    pub(crate) fn after_effects(&self, effects: &mut Effects, by: &Session) {
+    pub(crate) fn after_effects(&self, effects: &mut EffectReader, by: &Session) {
         self.end_effects(effects);
         self.invalidate_changed(effects, Some(by.id()));
     }
 
     /// Hands on what the store told during background work.
-    pub fn after_background(&self, effects: &mut Effects) {
+    pub fn after_background(&self, effects: &mut EffectReader) {
         self.end_effects(effects);
         self.invalidate_changed(effects, None);
     }
 
     /// All is told, and forgotten.
-    fn end_effects(&self, effects: &mut Effects) {
+    fn end_effects(&self, effects: &mut EffectReader) {
         self.read_effects(effects);
         effects.end_group();
         effects.clear();
@@ -54,8 +54,8 @@ impl Engine {
 
     /// Reads what was told since the last time: publishes events, in order, and notes changed keys. Called behind every
     /// event of a command, and behind the command; of what may be taken back nothing is read yet.
-    pub(crate) fn read_effects(&self, effects: &mut Effects) {
-        let Effects { recorder, read, changed, flushed, .. } = effects;
+    pub(crate) fn read_effects(&self, effects: &mut EffectReader) {
+        let EffectReader { recorder, read, changed, flushed, .. } = effects;
         if recorder.has_journal() {
             return;
         }
@@ -64,7 +64,7 @@ impl Engine {
         let mut told = recorder.tape().read_from(*read);
         loop {
             let at = told.mark();
-            let Some(Told { db, key, effect }) = told.next() else { break };
+            let Some(KeyedEffect { db, key, effect }) = told.next() else { break };
             let publish = |class: u32, event: &str| {
                 if flags & class != 0 {
                     notify::publish(self, db, (class, event), key);
@@ -142,7 +142,7 @@ impl Engine {
             all.patterns.iter().for_each(|name| self.pubsub.unsubscribe_pattern(name, id));
             self.look_at_events();
         }
-        session.tell_subscriptions();
+        session.show_subscriptions();
     }
     /// Everything that a session has been told to be, but its user and its transaction, is as it was at first.
     pub(crate) fn renew(&self, session: &mut Session) {
@@ -152,7 +152,7 @@ impl Engine {
         session.select(0);
         session.reply_mode = ReplyMode::On;
         session.caching = None;
-        session.info.set_flag(session::TOLD_FLAGS, false);
+        session.info.set_flag(session::OWN_FLAGS, false);
     }
 
     /// Publishes what an operation had to say that stays, behind the events of what it did.

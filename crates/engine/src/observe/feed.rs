@@ -59,14 +59,14 @@ pub struct Missed;
 
 /// The events that are kept.
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptEvents {
     events: VecDeque<Arc<Event>>,
     bytes: usize,
     /// The number that the next one has.
     next: u64,
 }
 
-impl Kept {
+impl KeptEvents {
     fn first(&self) -> u64 {
         self.next - self.events.len() as u64
     }
@@ -89,7 +89,7 @@ impl Kept {
 struct Followers {
     count: AtomicUsize,
     /// It has been told that there is more, and has not looked yet.
-    told: AtomicBool,
+    is_woken: AtomicBool,
 }
 
 /// The events, and who follows them.
@@ -97,7 +97,7 @@ struct Followers {
 pub struct Feed {
     /// Numbers of another process are not these.
     epoch: u64,
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptEvents>,
     followers: Box<[Followers]>,
     /// Events are told and kept.
     is_on: AtomicBool,
@@ -147,7 +147,7 @@ impl Feed {
     }
     /// A worker looks at what there is: from now on it is to be told of more.
     pub fn looks(&self, worker: u16) {
-        self.followers[usize::from(worker)].told.store(false, Release);
+        self.followers[usize::from(worker)].is_woken.store(false, Release);
     }
     fn is_followed(&self) -> bool {
         self.followers.iter().any(|followers| followers.count.load(Relaxed) > 0)
@@ -191,14 +191,14 @@ impl Feed {
     }
     /// Something has happened to a key, whose shard is locked.
     #[cold]
-    pub(crate) fn tell(&self, mailboxes: &Mailboxes, db: u8, (class, name): (u32, &str), key: &[u8]) {
+    pub(crate) fn add(&self, mailboxes: &Mailboxes, db: u8, (class, name): (u32, &str), key: &[u8]) {
         {
             let mut kept = self.kept.lock();
             let number = kept.next;
             kept.push(Event { number, db, class, name: name.into(), key: key.into() });
         }
         for (followers, worker) in self.followers.iter().zip(0..) {
-            if followers.count.load(Relaxed) > 0 && !followers.told.swap(true, AcqRel) {
+            if followers.count.load(Relaxed) > 0 && !followers.is_woken.swap(true, AcqRel) {
                 mailboxes.of(worker).send(Message::Events);
             }
         }

@@ -55,7 +55,7 @@ struct Totals {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptRows {
     rows: VecDeque<Row>,
     /// Rows that there ever were.
     count: u64,
@@ -65,7 +65,7 @@ struct Kept {
 /// The rows, and who looks.
 #[derive(Debug, Default)]
 pub struct History {
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptRows>,
     /// The second of the last row.
     second: AtomicU64,
     watchers: AtomicUsize,
@@ -78,7 +78,7 @@ pub(crate) struct Sources<'e> {
     pub(crate) clients: &'e Clients,
 }
 
-impl Kept {
+impl KeptRows {
     fn push(&mut self, row: Row) {
         if self.rows.len() == ROWS_MAX {
             self.rows.pop_front();

@@ -26,7 +26,7 @@ const WAYS: usize = 8;
 /// Bytes of a key's name that are kept; a longer one is told of by its beginning. Half a MiB for a worker at most.
 const NAME_MAX: usize = 1024;
 /// Keys that are told.
-const TOLD_MAX: usize = 50;
+const SHOWN_MAX: usize = 50;
 /// What is left of the weights when a second has passed.
 const LEFT: f64 = 0.9;
 /// Samples, as far as they are left, from which on a key is told: fewer are chance.
@@ -194,7 +194,7 @@ impl Hot {
         keys.sort_by(|one, other| {
             other.per_second.total_cmp(&one.per_second).then(one.name.cmp(&other.name))
         });
-        keys.truncate(TOLD_MAX);
+        keys.truncate(SHOWN_MAX);
         watch.seconds *= LEFT;
         watch.count += 1;
         watch.found = Arc::new(Found { requests_per_second: weight / seconds, keys });

@@ -3,7 +3,7 @@
 
 use weft_store::effect::Text;
 use weft_store::list::End;
-use weft_store::{Effect, StreamId, Told};
+use weft_store::{Effect, KeyedEffect, StreamId};
 
 use crate::reply::ReplySink;
 
@@ -19,7 +19,7 @@ enum Field<'e> {
 
 /// Answers an effect: an array of its name, database, key and fields. These may say what the key held (a command may
 /// remove members by their rank): who may not read the key `sees` none of them.
-pub(crate) fn answer(told: &Told<'_>, sees: bool, sink: &mut ReplySink<'_>) {
+pub(crate) fn answer(told: &KeyedEffect<'_>, sees: bool, sink: &mut ReplySink<'_>) {
     let (name, mut fields) = fields(&told.effect);
     if !sees {
         fields.clear();

@@ -18,7 +18,7 @@ use super::stored::Programs;
 use super::value::Value;
 use crate::args::Composed;
 use crate::config::Settings;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::keys::{self, Needs};
 
 /// The keys of a program.
@@ -84,7 +84,7 @@ impl Program {
         (needs, frame.values)
     }
     /// The names of the keys that a run with these parameters will come to, as far as they are known.
-    pub(crate) fn named_keys(&self, before: Before<'_>, params: Vec<Value>) -> Result<Vec<Box<[u8]>>, Error> {
+    pub(crate) fn named_keys(&self, before: Before<'_>, params: Vec<Value>) -> Result<Vec<Box<[u8]>>> {
         let keys = self.keys.list(&self.steps, &mut self.frame_before(before, params));
         keys.map_err(|fault| Error::new(ErrorCode::Program, fault))
     }

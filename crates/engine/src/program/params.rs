@@ -8,7 +8,7 @@ use super::steps::{Param, ParamKind, Program};
 use super::text;
 use super::value::Value;
 use crate::config::Settings;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::excerpt::shown;
 
 /// What the JSON of a program's arguments may take: half of its time, and its memory. Said by their bytes before they
@@ -79,7 +79,7 @@ impl Program {
         &self,
         settings: &Settings,
         arguments: impl Iterator<Item = &'b [u8]>,
-    ) -> Result<Vec<Value>, Error> {
+    ) -> Result<Vec<Value>> {
         self.params_in((Vec::new(), settings), arguments)
     }
     /// The same in memory that is there.
@@ -87,7 +87,7 @@ impl Program {
         &self,
         (mut values, settings): (Vec<Value>, &Settings),
         mut arguments: impl Iterator<Item = &'b [u8]>,
-    ) -> Result<Vec<Value>, Error> {
+    ) -> Result<Vec<Value>> {
         values.reserve(self.slots);
         let mut readable = None;
         for param in &self.params {
@@ -117,7 +117,7 @@ impl Program {
 }
 
 /// An event that somebody has made up: what it may take is what a program's arguments may that says nothing.
-pub(crate) fn made_up_event(settings: &Settings, text: &[u8]) -> Result<Value, Error> {
+pub(crate) fn made_up_event(settings: &Settings, text: &[u8]) -> Result<Value> {
     let mut readable = Readable::of(Limits::DEFAULT.within(Limits::of(settings)));
     readable.take(text).map_err(|fault| Error::new(ErrorCode::Program, format!("event: {fault}")))?;
     let json = Json::parse(text).map_err(|text| Error::err(format!("event: {text}")))?;
@@ -126,7 +126,7 @@ pub(crate) fn made_up_event(settings: &Settings, text: &[u8]) -> Result<Value, E
 
 impl Program {
     /// The parameters of a run that an event sets going: the first one is the event, the others have defaults.
-    pub(crate) fn event_params(&self, event: impl FnOnce() -> Value) -> Result<Vec<Value>, Error> {
+    pub(crate) fn event_params(&self, event: impl FnOnce() -> Value) -> Result<Vec<Value>> {
         let Some((first, rest)) = self.params.split_first() else { return Ok(Vec::new()) };
         let event = event();
         if !first.kind.takes(&event) {
@@ -138,7 +138,7 @@ impl Program {
 
 impl Param {
     #[inline(never)]
-    fn value(&self, argument: Option<&[u8]>) -> Result<Value, Error> {
+    fn value(&self, argument: Option<&[u8]>) -> Result<Value> {
         match (argument, &self.default) {
             (Some(bytes), _) => {
                 self.kind.read(bytes).ok_or_else(|| self.wrong(&format!("'{}'", shown(bytes))))

@@ -10,7 +10,7 @@ use super::value::Value;
 use super::{Problem, Program};
 use crate::args::{Args, OwnedArgs};
 use crate::config::Settings;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::excerpt::shown;
 use crate::keys::Needs;
 
@@ -28,7 +28,7 @@ impl Which {
             Self::Text(program) => program,
         }
     }
-    fn of(programs: &Programs, by: By, named: &[u8]) -> Result<Self, Error> {
+    fn of(programs: &Programs, by: By, named: &[u8]) -> Result<Self> {
         match by {
             By::Text => Ok(Self::Text(programs.of_text(named)?)),
             By::Either if named.trim_ascii_start().starts_with(b"{") => Self::of(programs, By::Text, named),
@@ -54,7 +54,7 @@ impl Waiting {
 }
 
 impl Together {
-    fn ran(&mut self, stored: Arc<Stored>, (more, failed): (u64, u64)) {
+    fn count_runs(&mut self, stored: Arc<Stored>, (more, failed): (u64, u64)) {
         self.runs += more;
         match self.programs.last_mut() {
             Some((last, runs, failures)) if Arc::ptr_eq(last, &stored) => {
@@ -64,10 +64,10 @@ impl Together {
             _ => self.programs.push((stored, more, failed)),
         }
     }
-    fn tell(self) {
+    fn share_time(self) {
         let share = self.began.elapsed() / u32::try_from(self.runs.max(1)).unwrap_or(u32::MAX);
         for (stored, runs, failures) in self.programs {
-            stored.figures.ran((runs, failures), share);
+            stored.figures.count_runs((runs, failures), share);
         }
     }
 }
@@ -184,7 +184,7 @@ impl Prepared {
         self.gone = Vec::new();
     }
     /// The program that an argument says.
-    pub(crate) fn find(&mut self, programs: &Programs, by: By, named: &[u8]) -> Result<Which, Error> {
+    pub(crate) fn find(&mut self, programs: &Programs, by: By, named: &[u8]) -> Result<Which> {
         let version = programs.version();
         if by != By::Text
             && let Some(last) = self.last.as_ref().filter(|last| last.is(version, named))
@@ -221,7 +221,7 @@ impl Prepared {
         needs
     }
     /// The program of a request with its parameters.
-    pub(crate) fn take(&mut self, before: Before<'_>, by: By, args: &Args<'_>) -> Result<Given, Error> {
+    pub(crate) fn take(&mut self, before: Before<'_>, by: By, args: &Args<'_>) -> Result<Given> {
         if let Some(next) = self.next.take() {
             return Ok(next);
         }
@@ -270,29 +270,29 @@ impl Prepared {
         self.among = false;
     }
     /// A run of a program has ended. `began`: it was timed by itself.
-    pub(crate) fn ran(&mut self, stored: Arc<Stored>, began: Option<Instant>, failed: bool) {
+    pub(crate) fn count_run(&mut self, stored: Arc<Stored>, began: Option<Instant>, failed: bool) {
         let Some(quick) = self.quick.as_mut().filter(|_| self.among) else {
             let took = began.map_or(Duration::ZERO, |began| began.elapsed());
-            return stored.figures.ran((1, failed.into()), took);
+            return stored.figures.count_runs((1, failed.into()), took);
         };
-        quick.ran(stored, (1, failed.into()));
+        quick.count_runs(stored, (1, failed.into()));
     }
     /// Runs of a program among neighbours have ended.
-    pub(crate) fn ran_together(&mut self, stored: Arc<Stored>, runs: u64, failures: u64) {
+    pub(crate) fn count_runs(&mut self, stored: Arc<Stored>, runs: u64, failures: u64) {
         if let Some(quick) = &mut self.quick
             && runs > 0
         {
-            quick.ran(stored, (runs, failures));
+            quick.count_runs(stored, (runs, failures));
         }
     }
     /// Neighbours have run: those that are programs share the time.
     #[inline]
-    pub(crate) fn tell_times(&mut self) {
+    pub(crate) fn share_time(&mut self) {
         if let Some(quick) = self.quick.take() {
-            quick.tell();
+            quick.share_time();
         }
     }
-    fn look_up(&mut self, before: Before<'_>, by: By, args: &Args<'_>) -> Result<Given, Error> {
+    fn look_up(&mut self, before: Before<'_>, by: By, args: &Args<'_>) -> Result<Given> {
         let which = self.find(before.programs, by, args.bytes(2))?;
         let params = self.params(before.settings, which.program(), args)?;
         Ok((which, params))
@@ -303,7 +303,7 @@ impl Prepared {
         settings: &Settings,
         program: &Program,
         args: &Args<'_>,
-    ) -> Result<Vec<Value>, Error> {
+    ) -> Result<Vec<Value>> {
         program.params_in((std::mem::take(&mut self.room), settings), args.rest(3))
     }
     /// A run needs the memory of its values no more.

@@ -15,7 +15,7 @@ use weft_store::{Digits, Key, Keyspace, NewValue};
 
 use super::expr::{Expr, Fault, Frame};
 use super::value::Value;
-use crate::error::Error;
+use crate::error::Result;
 
 /// What runs in a shorter form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +79,8 @@ impl Waits {
         &mut self,
         keyspace: &Keyspace,
         text: &[u8],
-        mut set: impl FnMut(&Key<'_>, NewValue<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        mut set: impl FnMut(&Key<'_>, NewValue<'_>) -> Result,
+    ) -> Result {
         let len = std::mem::take(&mut self.len);
         self.all[..len].iter().flatten().try_for_each(|waiting| {
             let (key, value) = text[waiting.at..waiting.end].split_at(waiting.key_len);

@@ -19,7 +19,7 @@ use std::time::Duration;
 use super::parse::Problem;
 use super::steps::Program;
 use crate::catalogue::Named;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::histogram::{Counts, Histogram, bucket_of};
 
 /// Programs that may be stored.
@@ -66,7 +66,7 @@ pub struct Figures {
 
 impl Figures {
     /// So many runs have ended, so many of them failed, and each took this long.
-    pub(crate) fn ran(&self, (runs, failures): (u64, u64), took: Duration) {
+    pub(crate) fn count_runs(&self, (runs, failures): (u64, u64), took: Duration) {
         self.runs.fetch_add(runs, Relaxed);
         self.failures.fetch_add(failures, Relaxed);
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -113,10 +113,10 @@ impl Programs {
         programs: impl IntoIterator<Item = (Box<[u8]>, Option<Stored>)>,
     ) -> Vec<Arc<Stored>> {
         let mut gone = Vec::new();
-        for (went, came) in self.stored.put(programs) {
+        for (freed, taken) in self.stored.put(programs) {
             let bytes = |of: Option<&Arc<Stored>>| of.map_or(0, |stored| stored.bytes);
-            self.count_bytes((bytes(went.as_ref()), bytes(came.as_ref())));
-            gone.extend(went);
+            self.count_bytes((bytes(freed.as_ref()), bytes(taken.as_ref())));
+            gone.extend(freed);
         }
         gone
     }
@@ -126,25 +126,25 @@ impl Programs {
         self.bytes.load(Relaxed)
     }
     /// Whether there is room for one in the place of what has its name. `limit`: `maxmemory`, 0 for none.
-    pub(crate) fn check_room(&self, name: &[u8], new: &Stored, limit: usize) -> Result<(), Error> {
+    pub(crate) fn check_room(&self, name: &[u8], new: &Stored, limit: usize) -> Result {
         self.check_bytes((self.get(name).map_or(0, |stored| stored.bytes), new.bytes), limit)
     }
     /// The same of so many bytes in the place of others.
-    pub(crate) fn check_bytes(&self, (went, came): (usize, usize), limit: usize) -> Result<(), Error> {
+    pub(crate) fn check_bytes(&self, (freed, taken): (usize, usize), limit: usize) -> Result {
         let max = if limit == 0 { PROGRAMS_BYTES_MAX } else { PROGRAMS_BYTES_MAX.min(limit / PROGRAMS_PART) };
-        if self.bytes() - went + came <= max {
+        if self.bytes() - freed + taken <= max {
             return Ok(());
         }
         let text = format!(
-            "programs and triggers may take {max} bytes together in the form that they run in, this one takes {came}: \
+            "programs and triggers may take {max} bytes together in the form that they run in, this one takes {taken}: \
              delete some first"
         );
         Err(Error::new(ErrorCode::Limit, text))
     }
     /// Bytes have come and gone: of programs, or of triggers, which count as these do.
-    pub(crate) fn count_bytes(&self, (went, came): (usize, usize)) {
-        self.bytes.fetch_add(came, Relaxed);
-        self.bytes.fetch_sub(went, Relaxed);
+    pub(crate) fn count_bytes(&self, (freed, taken): (usize, usize)) {
+        self.bytes.fetch_add(taken, Relaxed);
+        self.bytes.fetch_sub(freed, Relaxed);
     }
     /// The program of a text, read once while it is used.
     pub(crate) fn of_text(&self, text: &[u8]) -> Result<Arc<Program>, Problem> {

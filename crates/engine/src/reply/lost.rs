@@ -11,7 +11,7 @@ use crate::error::Error;
 impl Output {
     /// Each reply that waits for an epoch becomes this error. Says whether that could be: what waits are whole replies
     /// of this wire.
-    pub fn lose_held(&mut self, wire: Wire, error: &Error) -> bool {
+    pub fn lose_withheld(&mut self, wire: Wire, error: &Error) -> bool {
         let Some(from) = self.first_held() else { return true };
         let held = self.split_off(from.bytes, from.pins).to_vec();
         let mut rest = &held[..];

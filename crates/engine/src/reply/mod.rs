@@ -27,9 +27,9 @@ mod json;
 mod lost;
 mod output;
 mod protocol;
+mod resource_state;
 mod resp;
 mod respb;
-mod told;
 
 use aggregate::Kind;
 pub use aggregate::Mark;
@@ -38,7 +38,7 @@ pub use captured::{Aggregate, Captured, CapturedError, Item, Items};
 pub(crate) use json::push_base64;
 pub use output::{Output, OutputPlace, PIN_BYTES_MIN, Pin};
 pub use protocol::{JsonForm, Protocol, Wire};
-pub use told::{Tag, Told, Went};
+pub use resource_state::{ResourceOutcome, ResourceState, Tag};
 use weft_protocol::number::{DOUBLE_TEXT_MAX, double_text};
 use weft_store::{Digits, SharedBytes, ValueRef};
 
@@ -291,8 +291,8 @@ impl<'a> ReplySink<'a> {
         }
     }
     /// What the answer about a resource says beside it.
-    pub(crate) fn told(&mut self, told: Told) {
-        self.out.told = Some(Box::new(told));
+    pub(crate) fn resource_state(&mut self, state: ResourceState) {
+        self.out.resource_state = Some(Box::new(state));
     }
     /// An integer as a byte string.
     pub fn bulk_int(&mut self, value: i64) {

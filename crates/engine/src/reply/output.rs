@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use weft_store::SharedBytes;
 
-use super::Told;
+use super::ResourceState;
 use super::aggregate::Open;
 use crate::error::ErrorCode;
 
@@ -48,11 +48,11 @@ impl OutputPlace {
 }
 
 /// Places from which on something is held, of one output: beyond it a later one waits together with the one before.
-pub(super) const HOLDS_MAX: usize = 64;
+pub(super) const WITHHELD_MAX: usize = 64;
 
 /// What stands behind a place waits until an epoch is safe.
 #[derive(Clone, Copy, Debug)]
-struct HeldFrom {
+struct WithheldFrom {
     from: OutputPlace,
     epoch: u64,
 }
@@ -72,11 +72,11 @@ pub struct Output {
     /// Sum of the pinned values' lengths.
     pub pinned_bytes: usize,
     /// What must not be sent yet: both ascending.
-    holds: VecDeque<HeldFrom>,
+    withheld: VecDeque<WithheldFrom>,
     /// The last error that was a whole reply: of it an HTTP answer has its status.
     pub(super) error: Option<ErrorCode>,
     /// What the answer about a resource says beside it.
-    pub(super) told: Option<Box<Told>>,
+    pub(super) resource_state: Option<Box<ResourceState>>,
     /// Whole replies in JSON that stand here as elements of one list: before the next one comes a comma.
     pub(super) answers: u32,
     /// Aggregates that are open: a stack that is empty between replies, kept for its memory.
@@ -107,9 +107,9 @@ impl Output {
         self.bytes.clear();
         self.pins.clear();
         self.pinned_bytes = 0;
-        self.holds.clear();
+        self.withheld.clear();
         self.error = None;
-        self.told = None;
+        self.resource_state = None;
         self.answers = 0;
         self.open.clear();
     }
@@ -133,13 +133,13 @@ impl Output {
     }
     /// Whether an answer about a resource says something beside it. It may be all that it says.
     #[must_use]
-    pub const fn has_told(&self) -> bool {
-        self.told.is_some()
+    pub const fn has_resource_state(&self) -> bool {
+        self.resource_state.is_some()
     }
     /// What it says, since this was asked last.
     #[must_use]
-    pub const fn take_told(&mut self) -> Option<Box<Told>> {
-        self.told.take()
+    pub const fn take_resource_state(&mut self) -> Option<Box<ResourceState>> {
+        self.resource_state.take()
     }
     /// The list of replies in JSON that is written next has so many already.
     pub const fn go_on_behind(&mut self, answers: u32) {
@@ -151,38 +151,38 @@ impl Output {
         self.answers
     }
     /// What stands behind this place, which is not before the last such place, waits until the epoch is safe.
-    pub fn hold(&mut self, from: OutputPlace, epoch: u64) {
-        let is_full = self.holds.len() == HOLDS_MAX;
-        match self.holds.back_mut() {
+    pub fn withhold(&mut self, from: OutputPlace, epoch: u64) {
+        let is_full = self.withheld.len() == WITHHELD_MAX;
+        match self.withheld.back_mut() {
             Some(last) if last.epoch >= epoch => {}
             Some(last) if is_full => last.epoch = epoch,
-            _ => self.holds.push_back(HeldFrom { from, epoch }),
+            _ => self.withheld.push_back(WithheldFrom { from, epoch }),
         }
     }
     /// Whether something was held when [`sendable`](Self::sendable) was asked last, or has been since.
     #[inline]
     #[must_use]
-    pub fn is_held(&self) -> bool {
-        !self.holds.is_empty()
+    pub fn is_withheld(&self) -> bool {
+        !self.withheld.is_empty()
     }
     /// Whether something is held that stands at or behind this place.
     #[inline]
     #[must_use]
-    pub fn is_held_behind(&self, from: OutputPlace) -> bool {
-        self.holds.back().is_some_and(|last| last.from.len >= from.len)
+    pub fn is_withheld_behind(&self, from: OutputPlace) -> bool {
+        self.withheld.back().is_some_and(|last| last.from.len >= from.len)
     }
     /// Bytes that may be sent when epochs up to `safe` are.
     #[inline]
     pub fn sendable(&mut self, safe: u64) -> usize {
-        while self.holds.front().is_some_and(|first| first.epoch <= safe) {
-            self.holds.pop_front();
+        while self.withheld.front().is_some_and(|first| first.epoch <= safe) {
+            self.withheld.pop_front();
         }
-        self.holds.front().map_or(self.len(), |first| first.from.len)
+        self.withheld.front().map_or(self.len(), |first| first.from.len)
     }
     /// From where on something was held when [`sendable`](Self::sendable) was asked last.
     #[must_use]
     pub fn first_held(&self) -> Option<OutputPlace> {
-        self.holds.front().map(|first| first.from)
+        self.withheld.front().map(|first| first.from)
     }
     /// Moves all of another output behind this one.
     pub fn append(&mut self, mut other: Self) {
@@ -196,14 +196,14 @@ impl Output {
         self.answers += other.answers;
         let base = self.bytes.len();
         let end = self.end();
-        for HeldFrom { from, epoch } in other.holds.drain(..) {
-            self.hold(from.behind(end), epoch);
+        for WithheldFrom { from, epoch } in other.withheld.drain(..) {
+            self.withhold(from.behind(end), epoch);
         }
         self.bytes.append(&mut other.bytes);
         self.pins.extend(other.pins.drain(..).map(|pin| Pin { at: base + pin.at, value: pin.value }));
         self.pinned_bytes += other.pinned_bytes;
         self.error = other.error.take().or(self.error);
-        self.told = other.told.take().or(self.told.take());
+        self.resource_state = other.resource_state.take().or(self.resource_state.take());
         other.clear();
     }
     /// Moves out what stands behind so many plain bytes and so many pins.
@@ -217,8 +217,8 @@ impl Output {
         }
         self.pinned_bytes -= rest.pinned_bytes;
         let end = self.end();
-        while let Some(hold) = self.holds.pop_back_if(|last| last.from.len >= end.len) {
-            rest.holds.push_front(HeldFrom { from: hold.from.since(end), ..hold });
+        while let Some(one) = self.withheld.pop_back_if(|last| last.from.len >= end.len) {
+            rest.withheld.push_front(WithheldFrom { from: one.from.since(end), ..one });
         }
         rest
     }
@@ -242,7 +242,7 @@ impl Output {
         plain += more;
         left -= more;
         let gone = OutputPlace { bytes: plain, pins, len: sent - left };
-        self.holds.iter_mut().for_each(|hold| hold.from = hold.from.since(gone));
+        self.withheld.iter_mut().for_each(|one| one.from = one.from.since(gone));
         self.bytes.drain(..plain);
         for pin in self.pins.drain(..pins) {
             self.pinned_bytes -= pin.value.as_slice().len();
@@ -265,14 +265,14 @@ impl Output {
     /// Inserts bytes at a place: what is held or pinned behind it moves along.
     pub fn insert_at(&mut self, place: OutputPlace, bytes: &[u8]) {
         let inserted = OutputPlace { bytes: bytes.len(), pins: 0, len: bytes.len() };
-        let behind = |hold: &&mut HeldFrom| hold.from.len > place.len;
-        self.holds.iter_mut().filter(behind).for_each(|hold| hold.from = hold.from.behind(inserted));
+        let behind = |one: &&mut WithheldFrom| one.from.len > place.len;
+        self.withheld.iter_mut().filter(behind).for_each(|one| one.from = one.from.behind(inserted));
         self.insert(place.bytes, place.pins, bytes);
     }
     /// Forgets what stands behind a place.
     pub fn take_back(&mut self, place: OutputPlace) {
         self.truncate(place.bytes, place.pins);
-        while self.holds.pop_back_if(|last| last.from.len >= place.len).is_some() {}
+        while self.withheld.pop_back_if(|last| last.from.len >= place.len).is_some() {}
     }
     /// Inserts bytes at a place; pins behind it, of those from `pins` on, move along.
     pub(super) fn insert(&mut self, at: usize, pins: usize, bytes: &[u8]) {

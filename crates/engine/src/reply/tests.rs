@@ -394,7 +394,7 @@ fn an_error_that_is_kept_is_the_error() {
 fn held() -> Output {
     let mut out = Output::default();
     for number in 1..=4 {
-        out.hold(out.end(), number);
+        out.withhold(out.end(), number);
         out.bytes.push(number as u8);
         if number == 2 {
             out.pin(SharedBytes::new(vec![2; PIN_BYTES_MIN]));
@@ -407,11 +407,11 @@ fn held() -> Output {
 fn what_is_held_is_sendable_up_to_what_is_safe() {
     let large = PIN_BYTES_MIN;
     let mut out = held();
-    assert!(out.is_held());
+    assert!(out.is_withheld());
     let sendable = [0, 1, 2, 3].map(|safe| out.sendable(safe));
     assert_eq!(sendable, [0, 1, 2 + large, 3 + large]);
     assert_eq!(out.sendable(u64::MAX), 4 + large);
-    assert!(!out.is_held());
+    assert!(!out.is_withheld());
     // Moved behind another one, and taken away again.
     let mut both = held();
     both.append(held());
@@ -420,11 +420,11 @@ fn what_is_held_is_sendable_up_to_what_is_safe() {
     let mut first = Output::default();
     first.bytes.extend_from_slice(b"before");
     let place = first.end();
-    assert!(!first.is_held_behind(place));
+    assert!(!first.is_withheld_behind(place));
     first.append(held());
-    assert!(first.is_held_behind(place));
+    assert!(first.is_withheld_behind(place));
     let mut rest = first.split_off(place.bytes, place.pins);
-    assert_eq!((first.sendable(0), first.is_held()), (6, false));
+    assert_eq!((first.sendable(0), first.is_withheld()), (6, false));
     assert_eq!([0, 1, 2, 3].map(|safe| rest.sendable(safe)), sendable);
     // Sent in part.
     for sent in [0, 1, 2, 3, 2 + large] {
@@ -436,7 +436,7 @@ fn what_is_held_is_sendable_up_to_what_is_safe() {
     }
     let mut out = held();
     out.clear();
-    assert!(!out.is_held());
+    assert!(!out.is_withheld());
 }
 
 #[test]
@@ -444,12 +444,12 @@ fn places_that_wait_are_bounded() {
     let hold_all = |count: u64| {
         let mut out = Output::default();
         for epoch in 1..=count {
-            out.hold(out.end(), epoch);
+            out.withhold(out.end(), epoch);
             out.bytes.push(b'x');
         }
         out
     };
-    let most = super::output::HOLDS_MAX as u64;
+    let most = super::output::WITHHELD_MAX as u64;
     assert_eq!(hold_all(most).sendable(most - 1), most as usize - 1, "each waits for its own");
     // One more waits together with the one before.
     assert_eq!(hold_all(most + 1).sendable(most), most as usize - 1);

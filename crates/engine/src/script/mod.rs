@@ -20,7 +20,7 @@ pub use weft_lua::sha1_hex;
 use weft_lua::{Budget, shebang};
 use weft_store::Keyspace;
 
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::reply::Captured;
 use crate::special::{self, Special};
 
@@ -119,7 +119,7 @@ impl Tracer {
         let _ = self.0.set(trace);
     }
     #[inline]
-    pub(crate) fn tell(&self, call: &[&[u8]], answer: Result<&Captured, &str>) {
+    pub(crate) fn trace(&self, call: &[&[u8]], answer: Result<&Captured, &str>) {
         if let Some(trace) = self.0.get() {
             trace(call, answer);
         }
@@ -202,7 +202,7 @@ impl Scripts {
         self.cache.lock().all.get(sha).cloned()
     }
     /// A script that is about to be kept: its first line is read.
-    pub fn parse(body: &[u8]) -> Result<Script, Error> {
+    pub fn parse(body: &[u8]) -> Result<Script> {
         if body.len() > SOURCE_BYTES_MAX {
             let text = format!("the script is longer than {SOURCE_BYTES_MAX} bytes");
             return Err(Error::new(ErrorCode::Limit, text));
@@ -218,7 +218,7 @@ impl Scripts {
         })
     }
     /// Keeps a script, for as long as EVAL's are kept or, `loaded`, until SCRIPT FLUSH.
-    pub fn keep(&self, script: Script, loaded: bool) -> Result<Arc<Script>, Error> {
+    pub fn keep(&self, script: Script, loaded: bool) -> Result<Arc<Script>> {
         let cache = &mut *self.cache.lock();
         let now = self.clock.fetch_add(1, Relaxed);
         if !cache.all.contains_key(&script.sha) {
@@ -329,7 +329,7 @@ impl Scripts {
         running.min_by_key(|running| running.since)
     }
     /// SCRIPT KILL, FUNCTION KILL.
-    pub fn kill(&self, is_eval: bool, undo: bool) -> Result<(), Error> {
+    pub fn kill(&self, is_eval: bool, undo: bool) -> Result {
         let mut refused = None;
         // What has run for longest is meant.
         let since = |place: &Place| place.running.lock().as_ref().map(|running| running.since);

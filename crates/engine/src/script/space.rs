@@ -15,7 +15,7 @@ use weft_store::{Keyspace, Section};
 
 use super::shelf::Known;
 use super::{Script, Scripts, Sha};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::observe::facts::Facts;
 
 /// Scripts that a worker compiles before it looks which of those that it has are gone, whose sources it holds: so many,
@@ -95,7 +95,7 @@ struct Changes {
 
 impl Space {
     /// A state without scripts.
-    pub fn new(scripts: &Scripts, insecure: bool) -> Result<Box<Self>, Error> {
+    pub fn new(scripts: &Scripts, insecure: bool) -> Result<Box<Self>> {
         let vm = Vm::new(Arc::clone(&scripts.budget), &identity(insecure));
         let vm = vm.ok_or_else(|| Error::err("there is no memory for scripts"))?;
         let hasher = KeyHasher::from_entropy();
@@ -116,7 +116,7 @@ impl Space {
         slot: &mut Option<Box<Self>>,
         scripts: &Scripts,
         insecure: bool,
-    ) -> Result<Box<Self>, Error> {
+    ) -> Result<Box<Self>> {
         match slot.take().filter(|space| !space.is_old(scripts)) {
             Some(space) => Ok(space),
             None => Self::new(scripts, insecure),
@@ -129,7 +129,7 @@ impl Space {
     }
 
     /// Compiles a script that it has not, to see whether it can be.
-    pub fn compile(&mut self, script: &Script) -> Result<Chunk, Error> {
+    pub fn compile(&mut self, script: &Script) -> Result<Chunk> {
         let text = |error| Error::err(format!("Error compiling script (new function): {error}"));
         self.vm.compile(script.source()).map_err(text)
     }

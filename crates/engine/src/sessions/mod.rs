@@ -2,9 +2,9 @@
 //! unasked, from worker to worker. Does not own: their connections, the commands that change this.
 
 pub mod asked;
+pub mod charge;
 pub mod clients;
 pub mod forwards;
-pub mod held;
 pub mod mailbox;
 pub mod pubsub;
 pub mod push;

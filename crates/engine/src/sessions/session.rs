@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::acl::{LogPlace, User};
 use crate::asked::Asked;
-use crate::held::Held;
+use crate::charge::Charge;
 use crate::mailbox::{Address, Recipient};
 use crate::reply::{Protocol, Wire};
 use crate::transaction::Transaction;
@@ -66,7 +66,7 @@ pub struct Subscriptions {
     /// SSUBSCRIBE.
     pub shard_channels: BTreeSet<Box<[u8]>>,
     /// What their names count.
-    pub held: Held,
+    pub held: Charge,
 }
 
 impl Subscriptions {
@@ -202,7 +202,7 @@ pub mod client_flag {
 }
 
 /// Flags that a client asks for, and that nothing else depends on.
-pub(crate) const TOLD_FLAGS: u32 =
+pub(crate) const OWN_FLAGS: u32 =
     client_flag::NO_EVICT | client_flag::NO_TOUCH | client_flag::READONLY | client_flag::IMPORT_SOURCE;
 
 /// What a client says that it can do, as CLIENT LIST shows it.
@@ -298,14 +298,14 @@ impl Session {
         self.info.id
     }
     /// What others see of its transaction: how many commands of how many bytes are queued, `None` outside MULTI.
-    pub(crate) fn tell_queued(&self, queued: Option<(usize, usize)>) {
+    pub(crate) fn show_queued(&self, queued: Option<(usize, usize)>) {
         let (commands, bytes) = queued.unwrap_or((u32::MAX as usize, 0));
         self.info.queued.store(commands as u32, Relaxed);
         let before = self.info.queued_bytes.swap(bytes as u64, Relaxed);
         self.info.connection.queued_bytes.fetch_add((bytes as u64).wrapping_sub(before), Relaxed);
     }
     /// What others see of its subscriptions; without any it holds no memory for them.
-    pub(crate) fn tell_subscriptions(&mut self) {
+    pub(crate) fn show_subscriptions(&mut self) {
         self.subscriptions.take_if(|all| all.count() == 0 && all.shard_channels.is_empty());
         let (channels, patterns, shard) = self.subscriptions.as_ref().map_or((0, 0, 0), |all| {
             (all.channels.len() as u32, all.patterns.len() as u32, all.shard_channels.len() as u32)
@@ -422,7 +422,7 @@ impl Session {
             && self.subscriptions.is_none()
             && self.caching.is_none()
             && self.reply_mode == ReplyMode::On
-            && !self.info.has(client_flag::TRACKING | client_flag::MONITOR | TOLD_FLAGS)
+            && !self.info.has(client_flag::TRACKING | client_flag::MONITOR | OWN_FLAGS)
             && self.info.labels.lock().is_none()
     }
     /// One of the requests that were postponed will not run: it was cancelled.

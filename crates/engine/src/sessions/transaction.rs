@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use weft_store::{Batch, Key, WatchVersion};
 
 use crate::args::OwnedArgs;
-use crate::held::Held;
+use crate::charge::Charge;
 
 /// A key that is watched.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub struct Transaction {
     /// Where in `watched` a key of this database and hash stands: the latest, should two have the same.
     places: HashMap<(u8, u64), usize>,
     /// What their names count.
-    pub held: Held,
+    pub held: Charge,
     /// The first ones count no more: those of a transaction that ended while a script had their shards. They go with
     /// the others.
     pub stale: usize,

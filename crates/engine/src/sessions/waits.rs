@@ -11,8 +11,8 @@ use weft_store::waiters::{Figures, Line, Spot};
 use weft_store::{Claim, StreamId};
 
 use crate::args::OwnedArgs;
+use crate::charge::Charge;
 use crate::clients::take;
-use crate::held::Held;
 use crate::reply::{ReplySink, Wire};
 use crate::session::ClientInfo;
 
@@ -87,7 +87,7 @@ impl Wait {
 pub struct Blocked {
     pub(crate) args: OwnedArgs,
     /// What it counts.
-    pub(crate) _held: Held,
+    pub(crate) _held: Charge,
     pub(crate) claim: Claim,
     pub(crate) db: u8,
     /// What it waits for.
@@ -199,14 +199,14 @@ impl Waits {
         self.count.fetch_add(1, Relaxed);
         self.with_end.fetch_add(usize::from(blocked.ends), Relaxed);
         let before = self.part(client).lock().insert(client, blocked);
-        self.went(before);
+        self.count_out(before);
     }
     /// It waits no more, if it still did.
     pub(crate) fn remove(&self, client: u64) {
         let before = take(&mut self.part(client).lock(), client);
-        self.went(before);
+        self.count_out(before);
     }
-    fn went(&self, blocked: Option<Arc<Blocked>>) {
+    fn count_out(&self, blocked: Option<Arc<Blocked>>) {
         if let Some(blocked) = blocked {
             self.count.fetch_sub(1, Relaxed);
             self.with_end.fetch_sub(usize::from(blocked.ends), Relaxed);

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use weft_store::effect::TapeMark;
-use weft_store::{Cause, Effect, Recorder, Told};
+use weft_store::{Cause, Effect, KeyedEffect, Recorder};
 
 use super::definition::kind;
 use super::index::Index;
@@ -54,7 +54,7 @@ pub(crate) fn since(index: &Index, recorder: &Recorder, mark: TapeMark) -> Vec<E
         }
     };
     let mut last_expired = false;
-    for Told { db, key, effect } in recorder.tape().read_from(mark) {
+    for KeyedEffect { db, key, effect } in recorder.tape().read_from(mark) {
         // A hash whose last fields went by themselves went so too, though its end is told as that of any other.
         let went =
             std::mem::replace(&mut last_expired, matches!(effect, Effect::FieldsExpired { last: true }));

@@ -85,8 +85,9 @@ impl Triggers {
     ) -> ([bool; 2], (usize, usize)) {
         let changes = self.stored.put(triggers);
         let bytes = |of: &Option<Arc<Trigger>>| of.as_ref().map_or(0, |trigger| trigger.bytes);
-        let sums =
-            changes.iter().fold((0, 0), |(went, came), (old, new)| (went + bytes(old), came + bytes(new)));
+        let sums = changes
+            .iter()
+            .fold((0, 0), |(freed, taken), (old, new)| (freed + bytes(old), taken + bytes(new)));
         let of_kinds = [(&self.index, kind::SET | kind::DELETE), (&self.gone, kind::BY_ITSELF)];
         let are_there = of_kinds.map(|(index, kinds)| {
             let mut index = index.write();

@@ -8,7 +8,7 @@ use weft_protocol::table::{CommandSpec, flag, policy};
 use weft_store::evict::Outcome;
 use weft_store::{Batch, Evictor, Policy};
 
-use crate::context::Effects;
+use crate::context::EffectReader;
 use crate::engine::Engine;
 
 /// Keys that go between two looks at the clock.
@@ -142,7 +142,7 @@ impl Eviction {
         engine: &Engine,
         batch: &Batch<'_>,
         now_ms: u64,
-        effects: &mut Effects,
+        effects: &mut EffectReader,
     ) -> Room {
         let settings = &engine.settings;
         // A pause of writes is one of eviction and expiry too.

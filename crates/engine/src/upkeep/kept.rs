@@ -86,7 +86,7 @@ impl Engine {
         let _changes = self.safe.changes.lock();
         self.settings.appendfsync.store(place, Relaxed);
         let unsynced = self.durable.unsynced_epoch.load(Relaxed);
-        if self.waits_for_disk() && unsynced != 0 && !self.special.has(special::HELD) {
+        if self.waits_for_disk() && unsynced != 0 && !self.special.has(special::WITHHELD) {
             self.set_safe(unsynced - 1);
             self.set_held(true);
         }
@@ -100,9 +100,9 @@ impl Engine {
     pub fn set_unsynced(&self, epoch: u64) {
         let synced = epoch - 1;
         self.durable.unsynced_epoch.store(epoch, Relaxed);
-        if self.special.has(special::HELD) != self.waits_for_disk() {
+        if self.special.has(special::WITHHELD) != self.waits_for_disk() {
             let _changes = self.safe.changes.lock();
-            match (self.special.has(special::HELD), self.waits_for_disk()) {
+            match (self.special.has(special::WITHHELD), self.waits_for_disk()) {
                 (false, true) => {
                     self.set_safe(synced);
                     self.set_held(true);
@@ -112,7 +112,7 @@ impl Engine {
                 _ => {}
             }
         }
-        if self.special.has(special::HELD)
+        if self.special.has(special::WITHHELD)
             && self.keyspace.told_epoch() > self.safe.epoch()
             && synced > self.safe.epoch()
         {
@@ -125,7 +125,7 @@ impl Engine {
         self.durable.unsynced_epoch.store(0, Relaxed);
         *self.durable.unsynced_since.lock() = None;
         if is_lost {
-            self.lose_held();
+            self.lose_withheld();
         } else {
             self.set_held(false);
         }
@@ -172,24 +172,24 @@ impl Engine {
     /// Replies wait for what was told to be safe, or not any more.
     pub fn set_held(&self, held: bool) {
         self.safe.is_lost.store(false, Release);
-        self.special.set(special::HELD, held);
+        self.special.set(special::WITHHELD, held);
         if !held {
             self.set_safe(u64::MAX);
         }
     }
     /// What was told and is not safe never will be: replies that wait for it become errors, and later ones do not wait.
-    pub fn lose_held(&self) {
+    pub fn lose_withheld(&self) {
         // In this order: whoever is told has nothing held any more.
-        self.special.set(special::HELD, false);
+        self.special.set(special::WITHHELD, false);
         self.safe.is_lost.store(true, Release);
         self.post_all(|| Message::Safe);
     }
 
     /// What others have brought for a client, behind this place of its output, waits as its own replies do: for all
     /// that was told when it came, where it is the reply of a request, or readers wait too.
-    pub fn hold_brought(&self, output: &mut Output, from: OutputPlace, is_reply: bool) {
+    pub fn withhold_brought(&self, output: &mut Output, from: OutputPlace, is_reply: bool) {
         let told = if is_reply { self.keyspace.told_epoch() } else { 0 };
-        if self.special.has(special::HELD) && self.hold_output(output, from, told) {
+        if self.special.has(special::WITHHELD) && self.withhold_output(output, from, told) {
             self.safe.wake();
         }
     }
@@ -198,12 +198,12 @@ impl Engine {
     /// it before either (`strict-reads`). `own`: the last epoch that the writer has told something in. Says whether it
     /// waits.
     #[cold]
-    pub fn hold_output(&self, output: &mut Output, from: OutputPlace, own: u64) -> bool {
+    pub fn withhold_output(&self, output: &mut Output, from: OutputPlace, own: u64) -> bool {
         let strict = self.settings.strict_reads.load(Relaxed);
         let epoch = if strict { self.keyspace.told_epoch() } else { own };
-        let waits = epoch > self.safe.epoch() && (output.end() != from || output.has_told());
+        let waits = epoch > self.safe.epoch() && (output.end() != from || output.has_resource_state());
         if waits {
-            output.hold(from, epoch);
+            output.withhold(from, epoch);
         }
         waits
     }

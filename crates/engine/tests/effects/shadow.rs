@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use weft_store::effect::Effect;
 use weft_store::{
-    Config, Digest, KeyHasher, Keyspace, Merger, ObjectRef, Replayer, Told, ValueRef, Worker, World, wants,
+    Config, Digest, KeyHasher, KeyedEffect, Keyspace, Merger, ObjectRef, Replayer, ValueRef, Worker, World,
+    wants,
 };
 
 /// A keyspace for proofs: few shards, so that groups meet in them and looking at all is quick.
@@ -95,7 +96,7 @@ pub(crate) fn all(world: &World<'_>) -> BTreeSet<String> {
 }
 
 impl Figures {
-    fn see(&mut self, told: &Told<'_>) {
+    fn see(&mut self, told: &KeyedEffect<'_>) {
         use weft_store::Cause;
         self.effects += 1;
         match told.effect {

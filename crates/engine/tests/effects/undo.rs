@@ -143,9 +143,9 @@ fn fill(bench: &mut Bench, client: u32, dice: &mut Dice) {
 
 /// What a round does, for who reads what went wrong.
 #[derive(Default)]
-struct Ran(Vec<String>);
+struct Steps(Vec<String>);
 
-impl Ran {
+impl Steps {
     fn part(
         &mut self,
         attempt: &mut Attempt<'_, '_>,
@@ -189,7 +189,7 @@ fn what_is_taken_back_has_not_been() {
         bench.run_args(admin, &[b"FLUSHALL"]);
         bench.run_args(admin, &[b"CONFIG", b"SET", b"notify-keyspace-events", b"AKEn"]);
         let (client, waiter) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
-        let mut ran = Ran::default();
+        let mut ran = Steps::default();
         // Small nodes, so that the commands meet their ends.
         let nodes = ["4", "128"][dice.below(2)];
         for name in ["list-max-listpack-size", "stream-node-max-entries"] {
@@ -271,7 +271,7 @@ fn what_is_taken_back_has_not_been() {
 
 fn check(
     seed: u64,
-    ran: &Ran,
+    ran: &Steps,
     (before, lines): (&State, &std::collections::BTreeSet<String>),
     (after, now): (&State, &std::collections::BTreeSet<String>),
 ) {

@@ -145,7 +145,7 @@ impl Host for Clients {
     fn postpone(&mut self, connection: u32, channel: u16, request: Postponed) {
         self.postponed.push((number_of(connection, channel), request));
     }
-    fn ran(&mut self, _connection: u32, _channel: u16) {}
+    fn follow_up(&mut self, _connection: u32, _channel: u16) {}
 }
 
 /// Clients of one worker.

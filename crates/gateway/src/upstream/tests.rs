@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use super::*;
-use crate::testing::{Bench, Peer, Told};
+use crate::testing::{Bench, Delivered, Peer};
 
 fn ok(asked: &str) -> Option<String> {
     Some(if asked.starts_with("PING") { "+PONG\r\n" } else { "+OK\r\n" }.into())
@@ -25,7 +25,7 @@ fn nothing_goes_before_its_database_is_selected() {
     options.own_databases_max = 0;
     let mut bench = Bench::new(options);
     bench.ask(1, Kind::Plain, 0, &["SET", "a", "0"]);
-    bench.until("an answer", |bench| bench.told.0.len() == 1);
+    bench.until("an answer", |bench| bench.delivered.0.len() == 1);
     for (client, db, words) in [
         (1, 3, ["SET", "b", "3"]),
         (2, 3, ["SET", "c", "3"]),
@@ -34,12 +34,12 @@ fn nothing_goes_before_its_database_is_selected() {
     ] {
         bench.ask(client, Kind::Plain, db, &words);
     }
-    bench.until("four answers", |bench| bench.told.0.len() == 5);
-    assert_eq!(bench.told.0, ["+OK", "-BUSY no", "-BUSY no", "+OK", "-BUSY no"]);
+    bench.until("four answers", |bench| bench.delivered.0.len() == 5);
+    assert_eq!(bench.delivered.0, ["+OK", "-BUSY no", "-BUSY no", "+OK", "-BUSY no"]);
     bench.ask(1, Kind::Select(99), 0, &["SELECT", "99"]);
     bench.ask(2, Kind::Plain, 3, &["SET", "f", "3"]);
-    bench.until("two answers", |bench| bench.told.0.len() == 7);
-    assert_eq!(bench.told.0[5..], ["-ERR DB index is out of range", "+OK"]);
+    bench.until("two answers", |bench| bench.delivered.0.len() == 7);
+    assert_eq!(bench.delivered.0[5..], ["-ERR DB index is out of range", "+OK"]);
     let selects = ["SELECT 3", "SELECT 0", "SET d 0", "SELECT 3", "SELECT 99", "SELECT 3", "SET f 3"];
     assert_eq!(peer.asked(), [&["SET a 0"], &selects[..]].concat());
 }
@@ -65,8 +65,8 @@ fn what_comes_at_once_is_sent_by_databases() {
             let (to, end) = (crate::testing::client(number as u64), forwards.bytes.len());
             forwards.list.push(Forward { db: *db, end, ..Forward::of(to, Kind::Plain) });
         }
-        bench.upstream.submit(&mut forwards, &mut bench.told);
-        bench.until("all answers", |bench| bench.told.0.len() == answers);
+        bench.upstream.submit(&mut forwards, &mut bench.delivered);
+        bench.until("all answers", |bench| bench.delivered.0.len() == answers);
         bench.upstream.sockets().count()
     };
     assert_eq!(at_once(now_ms, &[0, 7, 0, 7, 8, 9], 6), 4, "a connection each");
@@ -113,17 +113,17 @@ fn a_reply_that_cannot_be_read_is_one_clients() {
     let mut bench = Bench::new(peer.options(&[("upstream-timeout", "3600000")]));
     for number in 0..odd.len() {
         let number = number.to_string();
-        bench.told = Told::default();
+        bench.delivered = Delivered::default();
         bench.ask(1, Kind::Plain, 0, &["GET", "a"]);
         bench.ask(2, Kind::Plain, 0, &["EVAL", &number]);
         bench.ask(3, Kind::Plain, 0, &["SET", "a", "1"]);
-        bench.until("three answers", |bench| bench.told.0.len() == 3);
+        bench.until("three answers", |bench| bench.delivered.0.len() == 3);
         assert!(
-            bench.told.0[1].starts_with("-ERR the server behind the gateway has answered what"),
+            bench.delivered.0[1].starts_with("-ERR the server behind the gateway has answered what"),
             "{:?}",
-            bench.told
+            bench.delivered
         );
-        assert_eq!([&bench.told.0[0], &bench.told.0[2]], ["+OK", "+OK"]);
+        assert_eq!([&bench.delivered.0[0], &bench.delivered.0[2]], ["+OK", "+OK"]);
         // In a transaction it is the answer to each request.
         let mut forwards = Forwards::default();
         for words in [&["MULTI"][..], &["FCALL", &number], &["EXEC"]] {
@@ -136,11 +136,11 @@ fn a_reply_that_cannot_be_read_is_one_clients() {
         let to = crate::testing::client(2);
         let end = forwards.bytes.len();
         forwards.list.push(Forward { end, ..Forward::of(to, Kind::Exec(1)) });
-        bench.upstream.submit(&mut forwards, &mut bench.told);
+        bench.upstream.submit(&mut forwards, &mut bench.delivered);
         bench.ask(3, Kind::Plain, 0, &["SET", "a", "1"]);
-        bench.until("two answers", |bench| bench.told.0.len() == 5);
-        assert!(bench.told.0[3].starts_with("*1\r\n-ERR the server behind"), "{:?}", bench.told);
-        assert_eq!(bench.told.0[4], "+OK");
+        bench.until("two answers", |bench| bench.delivered.0.len() == 5);
+        assert!(bench.delivered.0[3].starts_with("*1\r\n-ERR the server behind"), "{:?}", bench.delivered);
+        assert_eq!(bench.delivered.0[4], "+OK");
     }
     assert_eq!(bench.upstream.figures.lost.load(std::sync::atomic::Ordering::Relaxed), 0);
 }
@@ -153,7 +153,7 @@ fn a_silent_server_is_asked_and_given_up() {
     let peer = Peer::start(move |asked| if says.load(SeqCst) { None } else { ok(asked) });
     let mut bench = Bench::new(peer.options(&[("upstream-timeout", "20000")]));
     bench.ask(1, Kind::Plain, 0, &["SET", "a", "1"]);
-    bench.until("an answer", |bench| bench.told.0.len() == 1);
+    bench.until("an answer", |bench| bench.delivered.0.len() == 1);
     for times in 1..4 {
         bench.now_ms += 10_000;
         bench.turn();
@@ -193,19 +193,19 @@ fn what_there_is_no_room_for_is_answered_in_its_order() {
             forwards.list.push(Forward { end, ..Forward::of(to, Kind::Plain) });
         }
         assert!(bench.kept.bytes() > 0);
-        bench.upstream.submit(&mut forwards, &mut bench.told);
-        bench.until("all answers", |bench| bench.told.0.len() == 3);
-        assert_eq!([&bench.told.0[0], &bench.told.0[2]], ["+OK", "+OK"], "{:?}", bench.told);
-        assert!(bench.told.0[1].contains(why), "{:?}", bench.told);
+        bench.upstream.submit(&mut forwards, &mut bench.delivered);
+        bench.until("all answers", |bench| bench.delivered.0.len() == 3);
+        assert_eq!([&bench.delivered.0[0], &bench.delivered.0[2]], ["+OK", "+OK"], "{:?}", bench.delivered);
+        assert!(bench.delivered.0[1].contains(why), "{:?}", bench.delivered);
         assert_eq!(peer.asked(), ["SET a 1", "PING", "SET a 2"]);
         assert_eq!(bench.kept.bytes(), 0);
         // Nor may what waits for a connection of its own.
         bench.ask(2, Kind::Watch, 0, &["WATCH", &long]);
         match in_all {
-            100 => assert!(bench.told.0[3].contains(why), "{:?}", bench.told),
+            100 => assert!(bench.delivered.0[3].contains(why), "{:?}", bench.delivered),
             _ => {
                 assert!(bench.kept.bytes() > 100);
-                bench.until("an answer", |bench| bench.told.0.len() == 4 && bench.kept.bytes() == 0);
+                bench.until("an answer", |bench| bench.delivered.0.len() == 4 && bench.kept.bytes() == 0);
             }
         }
     }
@@ -239,21 +239,21 @@ fn a_late_exec_leaves_the_next_lease_alone() {
         }
         let (to, end) = (crate::testing::client(1), forwards.bytes.len());
         forwards.list.push(Forward { end, leased: true, ..Forward::of(to, Kind::Exec(1)) });
-        bench.upstream.submit(&mut forwards, &mut bench.told);
+        bench.upstream.submit(&mut forwards, &mut bench.delivered);
     };
     bench.ask(1, Kind::Watch, 0, &["WATCH", "k"]);
-    bench.until("an answer", |bench| bench.told.0.len() == 1);
+    bench.until("an answer", |bench| bench.delivered.0.len() == 1);
     exec(&mut bench);
     peer.wait_for("INCR n", 1);
     bench.now_ms += 2_000;
-    bench.until("a late answer", |bench| bench.told.0.len() == 2);
-    assert!(bench.told.0[1].contains("command-timeout"), "{:?}", bench.told);
+    bench.until("a late answer", |bench| bench.delivered.0.len() == 2);
+    assert!(bench.delivered.0[1].contains("command-timeout"), "{:?}", bench.delivered);
     bench.ask(1, Kind::Watch, 0, &["WATCH", "k"]);
-    bench.until("an answer", |bench| bench.told.0.len() == 3);
+    bench.until("an answer", |bench| bench.delivered.0.len() == 3);
     go.send(()).expect("it waits");
     bench.until("the first one is free", |bench| bench.upstream.leases.free.len() == 1);
     exec(&mut bench);
-    bench.until("an answer", |bench| bench.told.0.len() == 4);
-    assert_eq!(bench.told.0[3], "*1\r\n:1");
+    bench.until("an answer", |bench| bench.delivered.0.len() == 4);
+    assert_eq!(bench.delivered.0[3], "*1\r\n:1");
     bench.until("both are free", |bench| bench.upstream.leases.free.len() == 2);
 }

@@ -93,7 +93,7 @@ impl Pace {
         self.looked.get_or_insert(now).checked_add(RARE).is_some_and(|next| now >= next)
     }
     /// So many instructions have run. Says whether it is time to ask the host.
-    fn ran(&mut self, count: u32) -> bool {
+    fn have_stepped(&mut self, count: u32) -> bool {
         let now = Instant::now();
         let before = self.hooked.replace(now);
         let is_time = self.looked.get_or_insert(now).checked_add(RARE).is_some_and(|next| now >= next);
@@ -123,7 +123,7 @@ unsafe extern "C-unwind" fn hook(l: *mut lua_State, _: *mut ffi::lua_Debug) {
         let depth = (*shared).memory.enter();
         (*shared).pace.running = l;
         let count = u32::try_from(ffi::lua_gethookcount(l)).unwrap_or(1);
-        let is_time = (*shared).pace.ran(count) || (*shared).memory.is_high();
+        let is_time = (*shared).pace.have_stepped(count) || (*shared).memory.is_high();
         let mut frame = Frame::over(l);
         let ended = if is_time || (*shared).killed.is_some() {
             frame.tick().is_err()

@@ -4,7 +4,7 @@ use weft_protocol::number::{parse_double, parse_int};
 use weft_protocol::respb::{Frame, RequestDecoder, StringFrame};
 use weft_protocol::{Arg, ArgList, Limits, Outcome};
 use weft_store::Section;
-use weft_store::effect::{Cause, Effect, Pairs, Text, Told};
+use weft_store::effect::{Cause, Effect, KeyedEffect, Pairs, Text};
 use weft_store::list::End;
 use weft_store::stream::StreamId;
 
@@ -55,7 +55,11 @@ impl Decoder {
     ///
     /// # Errors
     /// At a request that says no effect. Those before it have been given.
-    pub fn each(&mut self, bytes: &[u8], mut give: impl FnMut(Mark, &[Told<'_>])) -> Result<(), Strange> {
+    pub fn each(
+        &mut self,
+        bytes: &[u8],
+        mut give: impl FnMut(Mark, &[KeyedEffect<'_>]),
+    ) -> Result<(), Strange> {
         let mut at = 0;
         let mut row = Vec::with_capacity(ROW_MAX);
         while at < bytes.len() {
@@ -115,10 +119,10 @@ impl Decoder {
 
 /// A string that is set, where that is what comes next, and the bytes that say so.
 #[inline]
-fn string(bytes: &[u8]) -> Option<(Told<'_>, usize)> {
+fn string(bytes: &[u8]) -> Option<(KeyedEffect<'_>, usize)> {
     let StringFrame { channel, key, value, expire_ms, len } = StringFrame::read(bytes)?;
     let effect = Effect::Set { value: Text::Bytes(value), expire_ms };
-    Some((Told { db: u8::try_from(channel).ok()?, key, effect }, len))
+    Some((KeyedEffect { db: u8::try_from(channel).ok()?, key, effect }, len))
 }
 
 /// The arguments behind the name.
@@ -187,22 +191,24 @@ impl<'a> Words<'a> {
     }
 
     /// Gives what a request says; nothing when it says no effect.
-    fn effects(self, name: &[u8], db: u8, give: &mut dyn FnMut(Told<'_>)) -> Option<()> {
+    fn effects(self, name: &[u8], db: u8, give: &mut dyn FnMut(KeyedEffect<'_>)) -> Option<()> {
         match name {
-            b"FLUSHDB" => give(Told { db, key: b"", effect: Effect::Flush }),
-            b"SWAPDB" => give(Told { db: self.db(0)?, key: b"", effect: Effect::Swap { with: self.db(1)? } }),
+            b"FLUSHDB" => give(KeyedEffect { db, key: b"", effect: Effect::Flush }),
+            b"SWAPDB" => {
+                give(KeyedEffect { db: self.db(0)?, key: b"", effect: Effect::Swap { with: self.db(1)? } })
+            }
             b"XGROUP" => {
                 let (key, group) = (self.bytes(1)?, self.bytes(2)?);
-                give(Told { db, key, effect: self.group(self.bytes(0)?, group)? });
+                give(KeyedEffect { db, key, effect: self.group(self.bytes(0)?, group)? });
             }
             _ => {
                 let key = self.bytes(0)?;
                 if let Some(effect) = self.single(name) {
-                    give(Told { db, key, effect });
+                    give(KeyedEffect { db, key, effect });
                 } else if name == b"XADD" {
-                    self.append(|effect| give(Told { db, key, effect }))?;
+                    self.append(|effect| give(KeyedEffect { db, key, effect }))?;
                 } else {
-                    self.members(name, |effect| give(Told { db, key, effect }))?;
+                    self.members(name, |effect| give(KeyedEffect { db, key, effect }))?;
                 }
             }
         }

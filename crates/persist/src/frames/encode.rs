@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use weft_protocol::Arg;
 use weft_protocol::respb::{Mode, RequestWriter};
-use weft_store::effect::{Effect, Kind, Read, Text, Told};
+use weft_store::effect::{Effect, KeyedEffect, Kind, Read, Text};
 use weft_store::list::End;
 use weft_store::stream::StreamId;
 use weft_store::wants;
@@ -112,12 +112,12 @@ impl Encoder {
     }
 
     /// Appends one effect.
-    pub fn effect(&mut self, told: &Told<'_>, out: &mut Vec<u8>) {
+    pub fn effect(&mut self, told: &KeyedEffect<'_>, out: &mut Vec<u8>) {
         self.request(&Open::new(*told), out);
     }
 
     fn request(&mut self, open: &Open<'_>, out: &mut Vec<u8>) {
-        let Told { db, effect, .. } = open.first;
+        let KeyedEffect { db, effect, .. } = open.first;
         let mut words = Vec::with_capacity(8 + open.more.len() * 2);
         name_and_key(&mut words, &open.first);
         fields(&mut words, &effect);
@@ -142,17 +142,17 @@ impl Encoder {
 
 /// A request that more members may join.
 struct Open<'a> {
-    first: Told<'a>,
+    first: KeyedEffect<'a>,
     more: Vec<Effect<'a>>,
     bytes: usize,
 }
 
 impl<'a> Open<'a> {
-    const fn new(first: Told<'a>) -> Self {
+    const fn new(first: KeyedEffect<'a>) -> Self {
         Self { first, more: Vec::new(), bytes: 0 }
     }
     /// Takes an effect that is another member of the same request.
-    fn takes(&mut self, told: &Told<'a>) -> bool {
+    fn takes(&mut self, told: &KeyedEffect<'a>) -> bool {
         let first = &self.first;
         let is_alike = match (first.effect, told.effect) {
             (Effect::ListPush { end, .. }, Effect::ListPush { end: other, .. }) => end == other,
@@ -199,8 +199,8 @@ fn number(value: u64) -> Word<'static> {
     Word::Plain(Arg::Int(i64::try_from(value).unwrap_or(i64::MAX)))
 }
 
-fn name_and_key<'a>(words: &mut Vec<Word<'a>>, told: &Told<'a>) {
-    let Told { db, key, effect } = *told;
+fn name_and_key<'a>(words: &mut Vec<Word<'a>>, told: &KeyedEffect<'a>) {
+    let KeyedEffect { db, key, effect } = *told;
     let name = match effect {
         Effect::Set { .. } => "SET",
         Effect::New { .. } => name::NEW,

@@ -96,8 +96,8 @@ fn every_effect_comes_back_as_it_was() {
         decoded(&bytes),
         [
             "Begin",
-            "Told { db: 4, key: [], effect: Swap { with: 15 } }",
-            "Told { db: 2, key: [], effect: Flush }",
+            "KeyedEffect { db: 4, key: [], effect: Swap { with: 15 } }",
+            "KeyedEffect { db: 2, key: [], effect: Flush }",
             "End"
         ]
     );

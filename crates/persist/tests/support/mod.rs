@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weft_persist::disk::simulated::Simulated;
-use weft_persist::{Decoder, Disk, Kept, Log, LogOptions, Problem, Summary};
+use weft_persist::{Decoder, Disk, FoundLog, Log, LogOptions, Problem, Summary};
 use weft_store::effect::{Effect, Tape, Text};
 
 pub(crate) const BASE: &str = "a.aof";
@@ -96,12 +96,12 @@ pub(crate) fn write_groups(log: &mut Log, from: u64, count: u64, expected: &mut 
     }
 }
 
-pub(crate) fn find(disk: &Simulated) -> Option<Kept> {
-    Kept::find(arc(disk), BASE).expect("its manifest is whole")
+pub(crate) fn find(disk: &Simulated) -> Option<FoundLog> {
+    FoundLog::find(arc(disk), BASE).expect("its manifest is whole")
 }
 
 /// All groups as text, each whole.
-pub(crate) fn replay(kept: &mut Kept) -> Result<(Vec<String>, Summary), Problem> {
+pub(crate) fn replay(kept: &mut FoundLog) -> Result<(Vec<String>, Summary), Problem> {
     let mut groups: Vec<String> = Vec::new();
     let mut decoder = Decoder::default();
     let summary = kept.replay(|_, requests| {
@@ -125,7 +125,7 @@ pub(crate) fn replay(kept: &mut Kept) -> Result<(Vec<String>, Summary), Problem>
 
 /// What a disk has kept; nothing where there is no log yet.
 pub(crate) fn read(disk: &Simulated) -> Result<(Vec<String>, Summary), Problem> {
-    match Kept::find(arc(disk), BASE)? {
+    match FoundLog::find(arc(disk), BASE)? {
         Some(mut kept) => replay(&mut kept),
         None => Ok(Default::default()),
     }

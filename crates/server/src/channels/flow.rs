@@ -99,7 +99,7 @@ impl Channels {
         let written = output.len() - writing.from.len;
         let plain = self.flow(writing.channel).is_none();
         let small = written <= FRAGMENT_BYTES || !self.fragments();
-        let held = output.is_held_behind(writing.from);
+        let held = output.is_withheld_behind(writing.from);
         if written == 0 || plain && small && !held && output.len() <= SHARED_OUTPUT_BYTES_MAX {
             return None;
         }
@@ -110,7 +110,7 @@ impl Channels {
     fn settle_slowly(&mut self, writing: Writing, written: usize, output: &mut Output) -> Option<u16> {
         let (fragments, limit) = (self.fragments(), self.limits.output_bytes);
         // Others go on while this one waits.
-        let lags = writing.from.len > SHARED_OUTPUT_BYTES_MAX || output.is_held_behind(writing.from);
+        let lags = writing.from.len > SHARED_OUTPUT_BYTES_MAX || output.is_withheld_behind(writing.from);
         let place = self.flow_mut(writing.channel)?;
         let flow = place.get_or_insert_default();
         let sliced = fragments && written > FRAGMENT_BYTES;
@@ -157,7 +157,7 @@ impl Channels {
         };
         let Some(flow) = flow else { return };
         match flow.frames.front() {
-            Some(first) if first.is_held() => {
+            Some(first) if first.is_withheld() => {
                 self.waiting_for_safe.insert(channel);
             }
             Some(_) if flow.may_send() => self.turns.join(&mut flow.turn, channel),
@@ -182,7 +182,7 @@ impl Channels {
 
     /// What waits for a later epoch than `safe` waits in vain: each reply becomes this error. Says whether that could
     /// be.
-    pub(crate) fn lose_held(&mut self, safe: u64, error: &Error) -> bool {
+    pub(crate) fn lose_withheld(&mut self, safe: u64, error: &Error) -> bool {
         let mut is_said = true;
         for channel in std::mem::take(&mut self.waiting_for_safe) {
             let wire = Wire { protocol: Protocol::Respb, channel };
@@ -191,7 +191,7 @@ impl Channels {
             for frame in &mut flow.frames {
                 frame.sendable(safe);
                 let len = frame.len();
-                is_said &= frame.lose_held(wire, error);
+                is_said &= frame.lose_withheld(wire, error);
                 flow.bytes = flow.bytes + frame.len() - len;
             }
             let now = flow.bytes;

@@ -144,7 +144,7 @@ impl<'c, 'e> Driver<'c, 'e> {
             // A worker that has left takes no event of another one.
             let place = self.places[usize::from(event.worker)];
             if let Some(worker) = self.workers.get_mut(place) {
-                worker.tell(event);
+                worker.add_news(event);
             }
         }
         let mut is_over = false;

@@ -46,7 +46,7 @@ pub(crate) struct Form {
 
 /// What is kept of credentials, to know them again.
 #[derive(Debug, Default)]
-enum Kept {
+enum Remembered {
     #[default]
     Nothing,
     Header(Box<[u8]>),
@@ -58,7 +58,7 @@ enum Kept {
 /// Whom a connection's session was made for, so that the next request like it need not ask again.
 #[derive(Debug, Default)]
 pub(crate) struct Identity {
-    shown: Kept,
+    shown: Remembered,
     form: Form,
     acl_epoch: u64,
     /// Why the credentials were not taken.
@@ -74,11 +74,12 @@ impl Identity {
     /// ones: a connection may be that of a proxy, which many use.
     pub(crate) fn is(&self, shown: Shown<'_>, form: Form, engine: &Engine) -> bool {
         let same = match (shown, &self.shown) {
-            (Shown::Nothing, Kept::Nothing) => true,
-            (Shown::Header(bytes), Kept::Header(before)) | (Shown::Token(bytes), Kept::Token(before)) => {
-                same(bytes, before)
+            (Shown::Nothing, Remembered::Nothing) => true,
+            (Shown::Header(bytes), Remembered::Header(before))
+            | (Shown::Token(bytes), Remembered::Token(before)) => same(bytes, before),
+            (Shown::Header(_) | Shown::Token(_), Remembered::Refused(before)) => {
+                mark(shown, engine) == *before
             }
-            (Shown::Header(_) | Shown::Token(_), Kept::Refused(before)) => mark(shown, engine) == *before,
             _ => false,
         };
         same && self.made && !self.stale && self.form == form && self.acl_epoch == engine.acl.epoch()
@@ -94,10 +95,10 @@ impl Identity {
         session.select(form.db);
         session.ask(None);
         let shown = match shown {
-            Shown::Nothing => Kept::Nothing,
-            _ if result.is_err() => Kept::Refused(mark(shown, engine)),
-            Shown::Header(bytes) => Kept::Header(bytes.into()),
-            Shown::Token(bytes) => Kept::Token(bytes.into()),
+            Shown::Nothing => Remembered::Nothing,
+            _ if result.is_err() => Remembered::Refused(mark(shown, engine)),
+            Shown::Header(bytes) => Remembered::Header(bytes.into()),
+            Shown::Token(bytes) => Remembered::Token(bytes.into()),
         };
         Self { shown, form, acl_epoch, error: result.err(), stale: false, made: true }
     }
@@ -108,10 +109,10 @@ impl Identity {
             return true;
         }
         let shown = match &self.shown {
-            Kept::Nothing => Shown::Nothing,
-            Kept::Header(bytes) => Shown::Header(bytes),
-            Kept::Token(bytes) => Shown::Token(bytes),
-            Kept::Refused(_) => return false,
+            Remembered::Nothing => Shown::Nothing,
+            Remembered::Header(bytes) => Shown::Header(bytes),
+            Remembered::Token(bytes) => Shown::Token(bytes),
+            Remembered::Refused(_) => return false,
         };
         pair(shown, engine).is_ok_and(|pair| {
             engine.would_sign_in(pair.as_ref().map(|(name, password)| (name.as_slice(), password.as_slice())))
@@ -197,9 +198,9 @@ pub(crate) fn only_reads(spec: &CommandSpec) -> bool {
         | acl::WRITE
         | acl::TRANSACTION
         | acl::BLOCKING;
-    let tells =
+    let is_mild =
         spec.flags & (flag::WRITE | flag::MAY_REPLICATE | flag::NO_AUTH) == 0 && spec.acl & harmful == 0;
-    tells || spec.flags & flag::READONLY != 0 && spec.acl & acl::SCRIPTING == 0
+    is_mild || spec.flags & flag::READONLY != 0 && spec.acl & acl::SCRIPTING == 0
 }
 
 /// Whether a command may leave something on the session, which is taken back before another request.
@@ -292,7 +293,7 @@ mod tests {
         let form = Form::default();
         for long in [Shown::Header(&[b'x'; 30_000]), Shown::Token(&[b'x'; 30_000])] {
             let identity = Identity::of(long, form, session, engine);
-            assert!(matches!(identity.shown, Kept::Refused(_)) && identity.refusal(session).is_some());
+            assert!(matches!(identity.shown, Remembered::Refused(_)) && identity.refusal(session).is_some());
             assert!(identity.is(long, form, engine), "they are known again");
             for other in [Shown::Nothing, Shown::Header(b"Bearer secret"), Shown::Token(b"secret")] {
                 assert!(!identity.is(other, form, engine), "{other:?}");

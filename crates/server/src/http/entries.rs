@@ -72,7 +72,7 @@ impl Entries {
     }
 
     /// What is told of a reply.
-    pub(crate) fn told(&mut self, reply: &[u8]) -> Vec<u8> {
+    pub(crate) fn events(&mut self, reply: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         let is_first = !std::mem::replace(&mut self.begun, true);
         let Some(after) = &self.after else {
@@ -140,15 +140,18 @@ mod tests {
     fn replies_become_events() {
         let text = |told: Vec<u8>| String::from_utf8(told).expect("it is text");
         let mut new = Entries::new(b"k".to_vec(), None);
-        assert_eq!(text(new.told(br#"[["7-1",["f","v"]]]"#)), "event: ready\nid: 7-1\ndata: {}\n\n");
-        assert_eq!(text(new.told(b"null")), ":\n\n");
+        assert_eq!(text(new.events(br#"[["7-1",["f","v"]]]"#)), "event: ready\nid: 7-1\ndata: {}\n\n");
+        assert_eq!(text(new.events(b"null")), ":\n\n");
         let reply = r#"{"{\"base64\":\"/w==\"}":[["8-0",["f","v"]],["8-1",["g",{"base64":"/w=="}]]]}"#;
         let events = "id: 8-0\ndata: {\"id\":\"8-0\",\"fields\":[\"f\",\"v\"]}\n\n\
                       id: 8-1\ndata: {\"id\":\"8-1\",\"fields\":[\"g\",{\"base64\":\"/w==\"}]}\n\n";
-        assert_eq!(text(new.told(reply.as_bytes())), events);
+        assert_eq!(text(new.events(reply.as_bytes())), events);
         assert_eq!(new.after.as_deref(), Some("8-1"));
         let mut old = Entries::new(b"k".to_vec(), Some("0"));
-        assert_eq!(text(old.told(reply.as_bytes())), format!("event: ready\nid: 0\ndata: {{}}\n\n{events}"));
-        assert_eq!(text(Entries::new(Vec::new(), None).told(b"[]")), "event: ready\nid: 0-0\ndata: {}\n\n");
+        assert_eq!(
+            text(old.events(reply.as_bytes())),
+            format!("event: ready\nid: 0\ndata: {{}}\n\n{events}")
+        );
+        assert_eq!(text(Entries::new(Vec::new(), None).events(b"[]")), "event: ready\nid: 0-0\ndata: {}\n\n");
     }
 }

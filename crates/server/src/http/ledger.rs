@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::push::Push;
 use weft_engine::reply::{Output, OutputPlace};
-use weft_engine::resource::Told;
+use weft_engine::resource::ResourceState;
 
 use super::answer::{self, About, Answer, BYTES, EVENTS, Extent, JSON, Pen};
 use super::entries::Entries;
@@ -122,7 +122,7 @@ impl Ledger {
                 Kind::Continue => output.bytes.extend_from_slice(CONTINUE),
                 _ => {
                     let Some(begin) = self.begin else { return };
-                    if output.len() == begin.len && !output.has_told() || !output.is_whole() {
+                    if output.len() == begin.len && !output.has_resource_state() || !output.is_whole() {
                         self.begin = None;
                         return;
                     }
@@ -177,7 +177,7 @@ impl Ledger {
                             let answer = refused(output, begin, error);
                             write_ready(output, pen, &answer, about);
                         }
-                        _ => match output.take_told() {
+                        _ => match output.take_resource_state() {
                             Some(told) => write_resource(output, pen, begin, (&told, error, about)),
                             None => write_one(
                                 output,
@@ -219,7 +219,7 @@ impl Ledger {
             (None, flows) => {
                 let extent = flows.unwrap_or_else(|| open_stream(output, pen, &entries.about));
                 self.flows = Some(extent);
-                events::write_text(&entries.told(reply), output, extent);
+                events::write_text(&entries.events(reply), output, extent);
             }
         }
         error.is_some()
@@ -235,7 +235,7 @@ impl Ledger {
 
     /// What waits until something is safe waits in vain: the first answer of it becomes this error, with which the
     /// connection ends. Says whether that can be said: not within an answer that has begun.
-    pub(crate) fn lose_held(&mut self, output: &mut Output, pen: &mut Pen, error: &Error) -> bool {
+    pub(crate) fn lose_withheld(&mut self, output: &mut Output, pen: &mut Pen, error: &Error) -> bool {
         let Some(from) = output.first_held() else { return true };
         if self.flows() || !output.bytes[from.bytes..].starts_with(b"HTTP/1.1 ") {
             return false;
@@ -371,7 +371,7 @@ fn write_resource(
     output: &mut Output,
     pen: &mut Pen,
     begin: OutputPlace,
-    (told, error, about): (&Told, Option<ErrorCode>, &About),
+    (told, error, about): (&ResourceState, Option<ErrorCode>, &About),
 ) {
     let extent = Extent::Bytes(output.len() - begin.len);
     if about.head_only {

@@ -15,7 +15,7 @@
 use weft_engine::args::{Slot, Slots};
 use weft_engine::base64;
 use weft_engine::metrics::Form;
-use weft_engine::resource::{Asked, ByteRange, Does, TAGS_MAX, Tag, Tags, Told, Went};
+use weft_engine::resource::{Asked, ByteRange, Does, ResourceOutcome, ResourceState, TAGS_MAX, Tag, Tags};
 use weft_protocol::request::ArgVisitor;
 
 use super::answer::{Answer, BYTES, JSON};
@@ -412,48 +412,52 @@ fn place(text: &[u8], len: usize) -> Result<u64, Box<Answer>> {
 }
 
 /// The status of an answer.
-pub(crate) const fn status(told: &Told) -> u16 {
-    match told.went {
-        Went::Whole | Went::Page(_) => 200,
-        Went::Part(..) => 206,
-        Went::OutOfRange(_) => 416,
-        Went::NotModified => 304,
-        Went::Created => 201,
-        Went::Changed | Went::Removed => 204,
+pub(crate) const fn status(state: &ResourceState) -> u16 {
+    match state.outcome {
+        ResourceOutcome::Whole | ResourceOutcome::Page(_) => 200,
+        ResourceOutcome::Part(..) => 206,
+        ResourceOutcome::OutOfRange(_) => 416,
+        ResourceOutcome::NotModified => 304,
+        ResourceOutcome::Created => 201,
+        ResourceOutcome::Changed | ResourceOutcome::Removed => 204,
     }
 }
 
 /// What its body is.
-pub(crate) fn content_type(told: &Told) -> &'static str {
-    match told.went {
-        Went::Page(kind) => kind,
-        _ if told.type_name == Some("string") => BYTES,
+pub(crate) fn content_type(state: &ResourceState) -> &'static str {
+    match state.outcome {
+        ResourceOutcome::Page(kind) => kind,
+        _ if state.type_name == Some("string") => BYTES,
         _ => JSON,
     }
 }
 
 /// What its head says of the key.
-pub(crate) fn push_headers(told: &Told, head: &mut Vec<u8>) {
+pub(crate) fn push_headers(state: &ResourceState, head: &mut Vec<u8>) {
     let mut line = |name: &str, value: &str| {
         for part in [name, ": ", value, "\r\n"] {
             head.extend_from_slice(part.as_bytes());
         }
     };
-    if let Some(tag) = told.tag {
+    if let Some(tag) = state.tag {
         line("ETag", &format!("\"{tag}\""));
     }
-    if let Some(name) = told.type_name {
+    if let Some(name) = state.type_name {
         line("Weft-Type", name);
     }
-    if let Some(left_ms) = told.left_ms {
+    if let Some(left_ms) = state.left_ms {
         line("Weft-TTL-Ms", &left_ms.to_string());
     }
-    match told.went {
-        Went::Part(from, end, len) => line("Content-Range", &format!("bytes {from}-{}/{len}", end - 1)),
-        Went::OutOfRange(len) => line("Content-Range", &format!("bytes */{len}")),
+    match state.outcome {
+        ResourceOutcome::Part(from, end, len) => {
+            line("Content-Range", &format!("bytes {from}-{}/{len}", end - 1))
+        }
+        ResourceOutcome::OutOfRange(len) => line("Content-Range", &format!("bytes */{len}")),
         _ => {}
     }
-    if let (Some("string"), Went::Whole | Went::Part(..)) = (told.type_name, told.went) {
+    if let (Some("string"), ResourceOutcome::Whole | ResourceOutcome::Part(..)) =
+        (state.type_name, state.outcome)
+    {
         line("Accept-Ranges", "bytes");
         head.extend_from_slice(VALUE_POLICY.as_bytes());
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use weft_engine::durable::{Refuser, Waiting};
 use weft_engine::error::Error;
-use weft_persist::Kept;
+use weft_persist::FoundLog;
 use weft_persist::disk::{Disk, cause};
 
 use super::log::Following;
@@ -35,8 +35,8 @@ impl Keeper {
             return Ok(disk);
         }
         let disk = self.places.lock()?;
-        let found = Kept::find(Arc::clone(&disk), &self.places.base);
-        let is_free = matches!(&found, Ok(kept) if kept.as_ref().is_none_or(Kept::is_empty));
+        let found = FoundLog::find(Arc::clone(&disk), &self.places.base);
+        let is_free = matches!(&found, Ok(kept) if kept.as_ref().is_none_or(FoundLog::is_empty));
         if is_ordered || is_free {
             return Ok(disk);
         }

@@ -61,7 +61,7 @@ pub(super) fn import(engine: &'static Engine, mut import: Import) -> io::Result<
             Ok(None) => break Ok(()),
             Err(why) => break Err(why),
         };
-        progress.tell(engine, (read, import.bytes.unwrap_or(read)));
+        progress.show(engine, (read, import.bytes.unwrap_or(read)));
         count += 1;
         let first = words.get(1).map(Vec::as_slice);
         let Some(id) = words.first().and_then(|name| find(name, first)) else {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use weft_engine::Engine;
 use weft_persist::block::{FILE_HEAD_BYTES, FileHead, HEAD_BYTES};
 use weft_persist::disk::{Disk, cause};
-use weft_persist::{Decoder, Folder, Kept, Mark, Place, Problem, Strange, Summary, read_snapshot};
+use weft_persist::{Decoder, Folder, FoundLog, Mark, Place, Problem, Strange, Summary, read_snapshot};
 use weft_store::effect::Effect;
 use weft_store::{Replayer, Section, Worker};
 
@@ -38,7 +38,7 @@ pub(super) enum Found {
     /// The folder of a log that has none yet.
     Folder(Arc<dyn Disk>),
     /// A log.
-    Log(Arc<dyn Disk>, Kept),
+    Log(Arc<dyn Disk>, FoundLog),
     /// A snapshot by itself, with the log's folder where there is to be one.
     Snapshot(String, Option<Arc<dyn Disk>>),
 }
@@ -48,7 +48,7 @@ pub(super) struct Loaded {
     /// The log's folder.
     pub(super) disk: Option<Arc<dyn Disk>>,
     /// The log that goes on, and its last epoch.
-    pub(super) kept: Option<(Kept, u64)>,
+    pub(super) kept: Option<(FoundLog, u64)>,
 }
 
 fn stop(text: String) -> io::Error {
@@ -65,7 +65,7 @@ impl Found {
         let disk = if wants_log { Some(places.lock()?) } else { None };
         if let Some(disk) = &disk {
             // One that names no files never counted: the snapshot that it was to begin behind was not whole.
-            let kept = Kept::find(Arc::clone(disk), &places.base).map_err(problem)?;
+            let kept = FoundLog::find(Arc::clone(disk), &places.base).map_err(problem)?;
             if let Some(kept) = kept.filter(|kept| !kept.is_empty()) {
                 return Ok(Self::Log(Arc::clone(disk), kept));
             }
@@ -172,7 +172,7 @@ fn read(
         // Where no thread can be had, this one does it.
         let mut alone = loaders.threads.is_empty().then(|| Applier::new(engine, Part::ALL));
         let summary = replay(&mut |place, requests| {
-            progress.tell(engine, place.progress);
+            progress.show(engine, place.progress);
             expected.look(engine, &place);
             match &mut alone {
                 Some(applier) => applier.apply(worker, (requests, place.is_snapshot), &meeting),
@@ -493,7 +493,7 @@ impl Progress {
     pub(super) fn new() -> Self {
         Self { started: Instant::now(), said: Instant::now() }
     }
-    pub(super) fn tell(&mut self, engine: &Engine, (done, all): (u64, u64)) {
+    pub(super) fn show(&mut self, engine: &Engine, (done, all): (u64, u64)) {
         let loading = &engine.durable.loading;
         loading.bytes.store(all, Relaxed);
         loading.done_bytes.store(done, Relaxed);

@@ -11,10 +11,10 @@ use weft_engine::config::settings::SYNCS;
 use weft_engine::durable::Refuser;
 use weft_engine::special;
 use weft_persist::disk::Disk;
-use weft_persist::{Kept, Log, LogOptions, Snapshot};
+use weft_persist::{FoundLog, Log, LogOptions, Snapshot};
 use weft_store::{Merger, Overrun, Worker, wants};
 
-use super::SLEEP_HELD;
+use super::SLEEP_WITHHELD;
 use crate::{notice, warning};
 
 /// How long what is written may be unsynced with `everysec`.
@@ -98,7 +98,7 @@ impl Following {
         engine: &'static Engine,
         worker: &mut Worker<'static>,
         (disk, options): (Arc<dyn Disk>, LogOptions),
-        (kept, epoch): (Kept, u64),
+        (kept, epoch): (FoundLog, u64),
     ) -> io::Result<Self> {
         let log = Log::go_on(disk, options, kept)?;
         // What the log is long beside is what it begins with.
@@ -169,7 +169,7 @@ impl Following {
             self.engine.look_at_log(now);
         }
         self.sync(is_pressed, now)?;
-        self.tell_figures();
+        self.update_figures();
         Ok(polled.given > 0)
     }
 
@@ -216,12 +216,12 @@ impl Following {
     pub(super) fn rest(&mut self, now: Instant) -> io::Result<()> {
         if now.saturating_duration_since(self.written_at) >= REST && self.log.vouch()? {
             self.engine.durable.log.syncs.fetch_add(1, Relaxed);
-            self.tell_figures();
+            self.update_figures();
         }
         Ok(())
     }
 
-    fn tell_figures(&self) {
+    fn update_figures(&self) {
         let log = &self.engine.durable.log;
         log.bytes.store(self.log.bytes() + self.log.snapshot_bytes(), Relaxed);
         log.unsynced_bytes.store(self.log.unsynced_bytes(), Relaxed);
@@ -268,7 +268,7 @@ impl Following {
             while self.complete < epoch {
                 if !self.follow(false, Instant::now())? {
                     // A batch that began before is still running.
-                    std::thread::sleep(SLEEP_HELD);
+                    std::thread::sleep(SLEEP_WITHHELD);
                 }
             }
         }
@@ -277,7 +277,7 @@ impl Following {
             _ => self.log.cut()?,
         };
         self.log.replace(segments, snapshot)?;
-        self.tell_figures();
+        self.update_figures();
         let log = &self.engine.durable.log;
         log.base_bytes.store(log.bytes.load(Relaxed), Relaxed);
         Ok(())
@@ -286,7 +286,7 @@ impl Following {
     /// The end: all that was told is on the disk. A thread that is still in a batch, if only to tidy up, holds back
     /// what was told since it has begun: it is waited for.
     pub(super) fn close(self) -> io::Result<()> {
-        self.close_waiting(|| std::thread::sleep(SLEEP_HELD))
+        self.close_waiting(|| std::thread::sleep(SLEEP_WITHHELD))
     }
     /// The same, with how long it waits between two looks.
     fn close_waiting(mut self, mut wait: impl FnMut()) -> io::Result<()> {
@@ -312,7 +312,7 @@ impl Following {
 mod tests {
     use super::*;
     use weft_persist::disk::simulated::Simulated;
-    use weft_persist::{Decoder, Kept};
+    use weft_persist::{Decoder, FoundLog};
     use weft_store::{Config, Expiry, Keyspace, NewValue, Op, Recorder, SystemClock};
 
     const BASE: &str = "a.aof";
@@ -331,7 +331,7 @@ mod tests {
     fn kept(disk: &Simulated) -> Vec<u64> {
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
         let mut keys = Vec::new();
-        let Some(mut kept) = Kept::find(disk, BASE).expect("its manifest is whole") else { return keys };
+        let Some(mut kept) = FoundLog::find(disk, BASE).expect("its manifest is whole") else { return keys };
         let mut decoder = Decoder::default();
         let number = |key: &[u8]| std::str::from_utf8(key).ok().and_then(|key| key.parse::<u64>().ok());
         kept.replay(|_, requests| {

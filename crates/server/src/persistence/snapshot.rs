@@ -165,7 +165,7 @@ impl Job {
     /// It was cancelled: how the one before it ended still counts.
     pub(super) fn given_up(self, engine: &Engine) {
         if let Purpose::ByItself(waiting) = self.purpose {
-            tell_given_up(engine, waiting);
+            give_up(engine, waiting);
         }
     }
     pub(super) fn failed(self, engine: &Engine, error: &io::Error) {
@@ -189,7 +189,7 @@ impl Job {
 }
 
 /// SAVE and BGSAVE are over without a snapshot, since somebody did not want it any more.
-pub(super) fn tell_given_up(engine: &Engine, waiting: Option<Waiting>) {
+pub(super) fn give_up(engine: &Engine, waiting: Option<Waiting>) {
     notice!("The snapshot that was wanted is cancelled");
     engine.durable.saves.is_saving.store(false, Relaxed);
     if let Some(waiting) = waiting {

@@ -33,7 +33,7 @@ impl Worker<'_> {
     pub(super) fn see_to_aftermath(&mut self) {
         while let Some(aftermath) = self.io.aftermath.pop_front() {
             match aftermath {
-                Aftermath::Ran(index, channel) => self.ran(index, channel),
+                Aftermath::FollowUp(index, channel) => self.follow_up(index, channel),
                 Aftermath::Ended(index, channel) => self.channel_ended(index, channel),
                 Aftermath::Paused(index, channel, until_ms) => self.io.set_alarm(index, channel, until_ms),
                 Aftermath::Resume(..) if self.io.resumes_left == 0 => self.io.later.push_back(aftermath),
@@ -45,7 +45,7 @@ impl Worker<'_> {
         }
     }
 
-    fn ran(&mut self, index: u32, channel: u16) {
+    fn follow_up(&mut self, index: u32, channel: u16) {
         let Some((session, _)) = self.io.client(index, channel) else { return };
         let then = std::mem::take(&mut session.then);
         let deadline_ms = session.wait.as_ref().and_then(|wait| wait.deadline_ms);
@@ -160,7 +160,7 @@ impl Worker<'_> {
             self.settle(index);
         } else if self.executor.run_owned(&held.postponed, session, output) {
             self.settle(index);
-            self.ran(index, channel);
+            self.follow_up(index, channel);
         } else {
             // Where its reply was to begin is forgotten: the output may be sent before it runs.
             self.settle(index);

@@ -36,7 +36,7 @@ impl Worker<'_> {
             self.followers.next = engine.feed.next();
         }
         // The others come to the same number.
-        self.tell_followers();
+        self.send_to_followers();
         let Some(connection) = self.io.get(index) else { return };
         let Peer::Http(http) = &mut connection.peer else { return };
         let Some((following, ledger, session)) = http.following() else { return };
@@ -70,7 +70,7 @@ impl Worker<'_> {
     }
 
     /// There are more events.
-    pub(super) fn tell_followers(&mut self) {
+    pub(super) fn send_to_followers(&mut self) {
         let engine = self.engine;
         engine.feed.looks(self.id);
         let epoch = engine.feed.epoch();
@@ -80,17 +80,17 @@ impl Worker<'_> {
                 Ok(events) => {
                     self.followers.next += events.len() as u64;
                     let written: Vec<_> = events.into_iter().map(|event| Written::of(event, epoch)).collect();
-                    self.tell_each(&written, &[]);
+                    self.send_to_each(&written, &[]);
                 }
                 Err(Missed) => {
                     self.followers.next = engine.feed.next();
-                    self.tell_each(&[], &following::mark("reset", epoch, self.followers.next));
+                    self.send_to_each(&[], &following::mark("reset", epoch, self.followers.next));
                 }
             }
         }
     }
 
-    fn tell_each(&mut self, events: &[Written], mark: &[u8]) {
+    fn send_to_each(&mut self, events: &[Written], mark: &[u8]) {
         let connections: Vec<u32> = self.followers.connections.iter().copied().collect();
         for index in connections {
             let engine = self.engine;

@@ -72,8 +72,8 @@ impl Worker<'_> {
             Message::Unblock(to, end) => self.unblock_upstream(to, end),
             Message::Resume => self.resume_all(),
             Message::Safe => self.release_outputs(),
-            Message::Events => self.tell_followers(),
-            Message::Figures => self.tell_watchers(),
+            Message::Events => self.send_to_followers(),
+            Message::Figures => self.send_to_watchers(),
             Message::Stop => self.stop(),
         }
     }
@@ -106,11 +106,11 @@ impl Worker<'_> {
         {
             let from = connection.output.end();
             http.ledger.event(push, &mut connection.output);
-            self.executor.engine().hold_brought(&mut connection.output, from, false);
+            self.executor.engine().withhold_brought(&mut connection.output, from, false);
         } else if let Some((session, output)) = self.io.client(index, channel) {
             let from = output.end();
             push.write(&mut ReplySink::new(output, session.wire));
-            self.executor.engine().hold_brought(output, from, false);
+            self.executor.engine().withhold_brought(output, from, false);
         }
         self.settle(index);
         if self.exceeds_output(index) {
@@ -153,7 +153,7 @@ impl Worker<'_> {
     /// What waits on a connection never will be safe: each reply becomes an error. Where that cannot be said, among
     /// messages in RESP2 or within an answer of HTTP that has begun, the end of the connection says it.
     #[cold]
-    pub(super) fn lose_held(&mut self, index: u32) {
+    pub(super) fn lose_withheld(&mut self, index: u32) {
         let safe = self.engine.safe.epoch();
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
         connection.output.sendable(safe);
@@ -162,10 +162,10 @@ impl Worker<'_> {
             Peer::Resp(single) => {
                 let session = &single.client.session;
                 let hears = session.in_resp2_pubsub() || session.info.has(client_flag::MONITOR);
-                !output.is_held() || !hears && output.lose_held(session.wire, &error)
+                !output.is_withheld() || !hears && output.lose_withheld(session.wire, &error)
             }
-            Peer::Respb(channels) => !output.is_held() && channels.lose_held(safe, &error),
-            Peer::Http(http) => http.ledger.lose_held(output, &mut self.io.pen, &error),
+            Peer::Respb(channels) => !output.is_withheld() && channels.lose_withheld(safe, &error),
+            Peer::Http(http) => http.ledger.lose_withheld(output, &mut self.io.pen, &error),
         };
         if is_said {
             self.settle_http(index, true);

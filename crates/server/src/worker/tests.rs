@@ -2,7 +2,6 @@
 
 mod crowds;
 mod ends;
-mod holds;
 mod http;
 mod http_console;
 mod http_edges;
@@ -15,6 +14,7 @@ mod http_streams;
 mod http_traces;
 mod tls;
 mod turns;
+mod withheld;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -141,7 +141,7 @@ impl Worker<'_> {
             let text = "CLIENT PAUSE has begun before the server behind had confirmed: ask again";
             ReplySink::new(output, session.wire).error(&Error::err(text));
         }
-        self.io.aftermath.push_back(Aftermath::Ran(index, channel));
+        self.io.aftermath.push_back(Aftermath::FollowUp(index, channel));
     }
 }
 
@@ -203,8 +203,8 @@ impl Front for Worker<'_> {
         self.engine.note_elsewhere(to.client, names);
     }
 
-    fn held(&mut self, to: Recipient, names: &Names) {
-        self.engine.tell_unnoted(to.client, names);
+    fn track_late(&mut self, to: Recipient, names: &Names) {
+        self.engine.invalidate_unnoted(to.client, names);
     }
 
     fn changed(&mut self, names: Option<&[Box<[u8]>]>) {

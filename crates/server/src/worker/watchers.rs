@@ -16,14 +16,14 @@ pub(super) struct Watchers {
     /// Rows of figures that the others have been told of.
     count: u64,
     /// Lists of hot keys that they have been told of.
-    told: u64,
+    lists: u64,
 }
 
 impl Worker<'_> {
     /// A stream has begun. One of figures begins with all that are kept.
     pub(super) fn begin_to_watch(&mut self, index: u32) {
         // The others come to the same row.
-        self.tell_rows();
+        self.send_rows();
         let engine = self.engine;
         let Some(connection) = self.io.get(index) else { return };
         let Peer::Http(http) = &mut connection.peer else { return };
@@ -53,29 +53,29 @@ impl Worker<'_> {
     }
 
     /// A second has passed, for the figures or for the keys.
-    pub(super) fn tell_watchers(&mut self) {
-        self.tell_rows();
+    pub(super) fn send_to_watchers(&mut self) {
+        self.send_rows();
         if !self.watchers.connections.values().any(|&is_hot| is_hot) {
             return;
         }
-        let (told, found) = self.engine.hot.found();
-        if std::mem::replace(&mut self.watchers.told, told) != told {
-            self.tell_each_watcher(true, |user| [b"data: ", &found.json(user)[..], b"\n\n"].concat());
+        let (lists, found) = self.engine.hot.found();
+        if std::mem::replace(&mut self.watchers.lists, lists) != lists {
+            self.send_to_each_watcher(true, |user| [b"data: ", &found.json(user)[..], b"\n\n"].concat());
         }
     }
 
-    fn tell_rows(&mut self) {
+    fn send_rows(&mut self) {
         let (count, rows) = self.engine.history.behind(self.watchers.count);
         self.watchers.count = count;
         if rows.is_empty() {
             return;
         }
         let text: String = rows.iter().map(|row| format!("data: {row}\n\n")).collect();
-        self.tell_each_watcher(false, |_| text.as_bytes().to_vec());
+        self.send_to_each_watcher(false, |_| text.as_bytes().to_vec());
     }
 
     /// Tells those who look, as long as they may.
-    fn tell_each_watcher(&mut self, of_hot: bool, text: impl Fn(&User) -> Vec<u8>) {
+    fn send_to_each_watcher(&mut self, of_hot: bool, text: impl Fn(&User) -> Vec<u8>) {
         let engine = self.engine;
         let wanted = self.watchers.connections.iter().filter(|&(_, &is_hot)| is_hot == of_hot);
         let connections: Vec<u32> = wanted.map(|(&index, _)| index).collect();

@@ -8,7 +8,7 @@ use crate::stream::StreamId;
 
 /// One effect as it was told.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Told<'a> {
+pub struct KeyedEffect<'a> {
     /// The database.
     pub db: u8,
     /// The key; empty for barriers.
@@ -17,7 +17,7 @@ pub struct Told<'a> {
     pub effect: Effect<'a>,
 }
 
-impl Told<'_> {
+impl KeyedEffect<'_> {
     /// The last database that it is on.
     #[must_use]
     pub fn last_db(&self) -> u8 {
@@ -252,8 +252,8 @@ impl<'a> Read<'a> {
 }
 
 impl<'a> Iterator for Read<'a> {
-    type Item = Told<'a>;
-    fn next(&mut self) -> Option<Told<'a>> {
+    type Item = KeyedEffect<'a>;
+    fn next(&mut self) -> Option<KeyedEffect<'a>> {
         if self.at >= self.bytes.len() {
             let (tape, end) = (self.tape?, TapeMark { at: self.before + self.at, key: None });
             let (next, before) = tape.piece(end.at);
@@ -264,7 +264,11 @@ impl<'a> Iterator for Read<'a> {
         }
         if let Some((db, key, text, len)) = read_frame(&self.bytes[self.at..]) {
             self.at += len;
-            return Some(Told { db, key, effect: Effect::Set { value: Text::Bytes(text), expire_ms: None } });
+            return Some(KeyedEffect {
+                db,
+                key,
+                effect: Effect::Set { value: Text::Bytes(text), expire_ms: None },
+            });
         }
         let verb = self.byte();
         if verb & SAME_KEY == 0 {
@@ -274,7 +278,7 @@ impl<'a> Iterator for Read<'a> {
         }
         let Place { db, at, len } = self.key?;
         let key = &self.bytes[at..at + len];
-        Some(Told { db, key, effect: self.effect(verb & !SAME_KEY) })
+        Some(KeyedEffect { db, key, effect: self.effect(verb & !SAME_KEY) })
     }
 }
 

@@ -5,12 +5,12 @@ use super::{Op, ShardGuard};
 use crate::effect::wants;
 use crate::entry::heap::{Found, Key};
 use crate::entry::{Garbage, ValueMut};
-use crate::undo::{IMAGE_BYTES_MAX, Inverse, Kept, KeptValue, Undo};
+use crate::undo::{Before, IMAGE_BYTES_MAX, Inverse, Undo, ValueBefore};
 use crate::value::{NewValue, Object, ValueRef};
 
 /// What stands inside an entry; what it owns out of line is still to come.
 pub(crate) struct Image {
-    value: Option<KeptValue>,
+    value: Option<ValueBefore>,
     expire_ms: u64,
     clock: u32,
     raw: bool,
@@ -19,15 +19,15 @@ pub(crate) struct Image {
 
 impl Image {
     /// With what the entry owned, if it owned anything.
-    pub(crate) fn with(self, garbage: Garbage) -> Kept {
+    pub(crate) fn with(self, garbage: Garbage) -> Before {
         let owned = match garbage {
             Garbage::Nothing => None,
-            Garbage::Shared(bytes) => Some(KeptValue::Shared(bytes)),
-            Garbage::Object(object) => Some(KeptValue::Object(object)),
+            Garbage::Shared(bytes) => Some(ValueBefore::Shared(bytes)),
+            Garbage::Object(object) => Some(ValueBefore::Object(object)),
         };
-        let value = self.value.or(owned).unwrap_or(KeptValue::Int(0));
+        let value = self.value.or(owned).unwrap_or(ValueBefore::Int(0));
         let Self { expire_ms, clock, raw, spare, .. } = self;
-        Kept { value, expire_ms, clock, raw, spare }
+        Before { value, expire_ms, clock, raw, spare }
     }
 }
 
@@ -50,9 +50,9 @@ impl ShardGuard<'_> {
     pub(crate) fn inline_image(&self, db: u8, found: Found) -> Image {
         let entry = self.heap().entry(db as usize, found);
         let value = match (entry.packed(), entry.value()) {
-            (Some((kind, bytes)), _) => Some(KeptValue::Packed(kind, bytes.into())),
-            (None, ValueRef::Bytes(bytes)) => Some(KeptValue::Text(bytes.into())),
-            (None, ValueRef::Int(value)) => Some(KeptValue::Int(value)),
+            (Some((kind, bytes)), _) => Some(ValueBefore::Packed(kind, bytes.into())),
+            (None, ValueRef::Bytes(bytes)) => Some(ValueBefore::Text(bytes.into())),
+            (None, ValueRef::Int(value)) => Some(ValueBefore::Int(value)),
             (None, ValueRef::Shared(_) | ValueRef::Object(_)) => None,
         };
         let raw = entry.raw() && entry.packed().is_none();
@@ -60,7 +60,7 @@ impl ShardGuard<'_> {
         Image { value, expire_ms, clock, raw, spare }
     }
     /// All that a key holds, copied; shared bytes are shared.
-    pub(crate) fn image(&self, db: u8, found: Found) -> Kept {
+    pub(crate) fn image(&self, db: u8, found: Found) -> Before {
         let garbage = match self.heap().entry(db as usize, found).value() {
             ValueRef::Shared(bytes) => Garbage::Shared(bytes.clone()),
             ValueRef::Object(object) => Garbage::Object(object.duplicate()),
@@ -90,7 +90,7 @@ impl ShardGuard<'_> {
             journal.push(inverse);
         }
     }
-    fn keep(op: &mut Op<'_>, key: &Key<'_>, before: Kept) {
+    fn keep(op: &mut Op<'_>, key: &Key<'_>, before: Before) {
         if let Some(journal) = &mut op.recorder.journal {
             journal.keep(op.db, key, Some(before));
         }
@@ -150,7 +150,7 @@ impl ShardGuard<'_> {
         let image = self.inline_image(op.db, found);
         let ValueMut::Object(object) = self.data.heap.value_mut(op.db as usize, found) else {
             // A string is of the wrong type, and stays what it is.
-            if matches!(image.value, Some(KeptValue::Packed(..))) {
+            if matches!(image.value, Some(ValueBefore::Packed(..))) {
                 Self::keep(op, key, image.with(Garbage::Nothing));
             }
             return inside;
@@ -169,7 +169,7 @@ impl ShardGuard<'_> {
     }
 }
 
-impl KeptValue {
+impl ValueBefore {
     /// As a value to put under a key; `text` keeps the bytes of a short string.
     pub(crate) fn into_new(self, text: &mut Box<[u8]>) -> NewValue<'_> {
         match self {

@@ -94,7 +94,7 @@ impl ShardGuard<'_> {
         let outcome = change(&mut object, Pen::new(op.recorder, inside, op.db, key.bytes));
         let stays = matches!(outcome, Ok(Changed { changed: true, .. })) && !object.is_empty();
         if stays {
-            self.set_as(op, key, NewValue::Object(object), Setting::told());
+            self.set_as(op, key, NewValue::Object(object), Setting::filled());
         } else if wanted != 0 {
             op.recorder.unwind(mark);
         }

@@ -8,7 +8,7 @@ use crate::effect::{Cause, Effect, Text, wants};
 use crate::entry::heap::{Found, Key};
 use crate::entry::{Draft, Garbage, PackedKind, Spare};
 use crate::recorder::Pen;
-use crate::undo::{Kept, KeptValue};
+use crate::undo::{Before, ValueBefore};
 use crate::value::NewValue;
 
 /// What SET does with the expiry.
@@ -26,7 +26,7 @@ pub enum Expiry {
 #[derive(Debug)]
 #[must_use = "what was taken belongs under another key"]
 pub struct Taken {
-    value: KeptValue,
+    value: ValueBefore,
     expire_ms: u64,
     /// Whether a short string was edited in place, which OBJECT ENCODING goes on to show.
     raw: bool,
@@ -42,10 +42,10 @@ pub(super) struct Setting<'a> {
     expiry: Expiry,
     raw: bool,
     spare: Spare,
-    told: HowTold<'a>,
+    effect_by: EffectBy<'a>,
 }
 
-enum HowTold<'a> {
+enum EffectBy<'a> {
     /// By the value.
     Value,
     /// By those who have filled it.
@@ -58,11 +58,11 @@ impl Setting<'_> {
     /// A value.
     #[inline]
     const fn value(expiry: Expiry) -> Self {
-        Self { expiry, raw: false, spare: Spare::Keep, told: HowTold::Value }
+        Self { expiry, raw: false, spare: Spare::Keep, effect_by: EffectBy::Value }
     }
     /// A fresh object, whose members were told as they came.
-    pub(super) const fn told() -> Self {
-        Self { told: HowTold::Already, ..Self::value(Expiry::None) }
+    pub(super) const fn filled() -> Self {
+        Self { effect_by: EffectBy::Already, ..Self::value(Expiry::None) }
     }
 }
 
@@ -85,9 +85,9 @@ impl ShardGuard<'_> {
     pub fn put(&mut self, op: &mut Op<'_>, key: &Key<'_>, content: Taken) -> Garbage {
         let Taken { value, expire_ms, raw, spare, from, moved } = content;
         let expiry = if expire_ms == u64::MAX { Expiry::None } else { Expiry::At(expire_ms) };
-        let told = from.as_ref().map_or(HowTold::Already, |from| HowTold::From(from, moved));
+        let effect_by = from.as_ref().map_or(EffectBy::Already, |from| EffectBy::From(from, moved));
         let mut text = Box::default();
-        let setting = Setting { expiry, raw, spare: Spare::Is(spare), told };
+        let setting = Setting { expiry, raw, spare: Spare::Is(spare), effect_by };
         let garbage = self.set_as(op, key, value.into_new(&mut text), setting).0;
         if let (Some(journal), Some((db, from)), true) = (&mut op.recorder.journal, &from, moved) {
             journal.moved((*db, from), (op.db, key));
@@ -103,7 +103,7 @@ impl ShardGuard<'_> {
         value: NewValue<'_>,
         setting: Setting<'_>,
     ) -> (Garbage, bool) {
-        let Setting { expiry, raw, spare, told } = setting;
+        let Setting { expiry, raw, spare, effect_by } = setting;
         let db = op.db as usize;
         let now_ms = self.time(op);
         let mode = self.mode();
@@ -125,7 +125,7 @@ impl ShardGuard<'_> {
         };
         let wanted = self.wanted(op, key);
         let kept = if wanted != 0 {
-            self.tell_set(op, (wanted, key), (&value, expire_ms), told);
+            self.tell_set(op, (wanted, key), (&value, expire_ms), effect_by);
             self.keep_whole(op, key, found, wanted)
         } else {
             None
@@ -186,21 +186,21 @@ impl ShardGuard<'_> {
         op: &mut Op<'_>,
         (wanted, key): (u32, &Key<'_>),
         (value, expire_ms): (&NewValue<'_>, u64),
-        told: HowTold<'_>,
+        effect_by: EffectBy<'_>,
     ) {
         let expire_ms = (expire_ms != u64::MAX).then_some(expire_ms);
-        let value = match (told, value) {
-            (HowTold::Already, _) => return self.enter_group(op, wanted),
-            (HowTold::From((from_db, from), moved), _) => {
+        let value = match (effect_by, value) {
+            (EffectBy::Already, _) => return self.enter_group(op, wanted),
+            (EffectBy::From((from_db, from), moved), _) => {
                 let (to_db, to) = (op.db, key.bytes);
                 let effect = if moved { Effect::Move { to_db, to } } else { Effect::Copy { to_db, to } };
                 self.enter_group(op, wanted);
                 return op.recorder.tell(wanted, *from_db, from, &effect);
             }
-            (HowTold::Value, NewValue::Bytes(bytes)) => Text::Bytes(bytes),
-            (HowTold::Value, NewValue::Int(value)) => Text::Int(*value),
-            (HowTold::Value, NewValue::Shared(bytes)) => Text::Bytes(bytes.as_slice()),
-            (HowTold::Value, NewValue::Object(object)) => {
+            (EffectBy::Value, NewValue::Bytes(bytes)) => Text::Bytes(bytes),
+            (EffectBy::Value, NewValue::Int(value)) => Text::Int(*value),
+            (EffectBy::Value, NewValue::Shared(bytes)) => Text::Bytes(bytes.as_slice()),
+            (EffectBy::Value, NewValue::Object(object)) => {
                 self.tell(op, wanted, key.bytes, &Effect::New { kind: object.kind(), expire_ms });
                 // The journal keeps what was there before, not what comes.
                 let pen = Pen::new(op.recorder, wanted & !wants::UNDO, op.db, key.bytes);
@@ -264,7 +264,7 @@ impl ShardGuard<'_> {
     pub fn take(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
         let found = self.live(op, key)?;
         let wanted = self.wanted(op, key);
-        let Kept { value, expire_ms, raw, spare, .. } = {
+        let Before { value, expire_ms, raw, spare, .. } = {
             let image = self.inline_image(op.db, found);
             let garbage = self.remove_raw(op.db, key, found);
             image.with(garbage)
@@ -281,7 +281,7 @@ impl ShardGuard<'_> {
     /// is told names the key: its place is among the writes of this shard too.
     pub fn copy(&mut self, op: &mut Op<'_>, key: &Key<'_>) -> Option<Taken> {
         let found = self.live(op, key)?;
-        let Kept { value, expire_ms, raw, spare, .. } = self.image(op.db, found);
+        let Before { value, expire_ms, raw, spare, .. } = self.image(op.db, found);
         let wanted = self.wanted(op, key);
         self.enter_group(op, wanted);
         let from = (wanted != 0).then(|| (op.db, Box::from(key.bytes)));

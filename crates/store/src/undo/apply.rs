@@ -1,6 +1,6 @@
 //! Owns: commit and rollback, under the locks of the operation. Does not own: the journal.
 
-use super::{Inverse, Kept, KeptValue, Savepoint, Undo};
+use super::{Before, Inverse, Savepoint, Undo, ValueBefore};
 use crate::entry::heap::Key;
 use crate::entry::{Draft, Garbage, Spare, ValueMut};
 use crate::hash_object::{HashLimits, HashMut};
@@ -66,7 +66,7 @@ impl Guards<'_> {
                 self.with(&key, |guard, key| guard.restore(db, key, before));
             }
             Inverse::Expire { db, key, expire_ms, spare } => self.with(&key, |guard, key| {
-                let before = guard.lift(db, key).map(|now| Kept { expire_ms, spare, ..now });
+                let before = guard.lift(db, key).map(|now| Before { expire_ms, spare, ..now });
                 guard.restore(db, key, before);
             }),
             Inverse::Member { db, key, undo } => self.with(&key, |guard, key| guard.undo(db, key, undo)),
@@ -100,19 +100,19 @@ impl Guards<'_> {
     }
 }
 
-impl Kept {
+impl Before {
     fn into_garbage(self) -> Garbage {
         match self.value {
-            KeptValue::Shared(bytes) => Garbage::Shared(bytes),
-            KeptValue::Object(object) => Garbage::Object(object),
-            KeptValue::Text(_) | KeptValue::Packed(..) | KeptValue::Int(_) => Garbage::Nothing,
+            ValueBefore::Shared(bytes) => Garbage::Shared(bytes),
+            ValueBefore::Object(object) => Garbage::Object(object),
+            ValueBefore::Text(_) | ValueBefore::Packed(..) | ValueBefore::Int(_) => Garbage::Nothing,
         }
     }
 }
 
 impl ShardGuard<'_> {
     /// Takes out what a key holds.
-    fn lift(&mut self, db: u8, key: &Key<'_>) -> Option<Kept> {
+    fn lift(&mut self, db: u8, key: &Key<'_>) -> Option<Before> {
         let found = self.heap().find(db as usize, key)?;
         let image = self.inline_image(db, found);
         let garbage = self.remove_raw(db, key, found);
@@ -120,16 +120,16 @@ impl ShardGuard<'_> {
     }
 
     /// Has a key hold what it held, whatever it holds now.
-    fn restore(&mut self, db: u8, key: &Key<'_>, before: Option<Kept>) {
+    fn restore(&mut self, db: u8, key: &Key<'_>, before: Option<Before>) {
         if let Some(found) = self.heap().find(db as usize, key) {
             let garbage = self.remove_raw(db, key, found);
             self.keyspace.discard(garbage);
         }
-        let Some(Kept { value, expire_ms, clock, raw, spare }) = before else { return };
-        let due = if let KeptValue::Object(object) = &value { object.next_due_ms() } else { u64::MAX };
+        let Some(Before { value, expire_ms, clock, raw, spare }) = before else { return };
+        let due = if let ValueBefore::Object(object) = &value { object.next_due_ms() } else { u64::MAX };
         let mut room = Box::default();
         let (value, packed) = match value {
-            KeptValue::Packed(kind, bytes) => {
+            ValueBefore::Packed(kind, bytes) => {
                 room = bytes;
                 (NewValue::Bytes(&room), Some(kind))
             }

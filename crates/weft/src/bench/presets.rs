@@ -276,7 +276,7 @@ impl Show<'_> {
         let mut lines =
             ["connections", "channels"].map(|name| Line { label: name.into(), points: Vec::new() });
         for clients in MUX_CLIENTS {
-            let mut rounds: [Vec<Held>; 2] = [Vec::new(), Vec::new()];
+            let mut rounds: [Vec<MemoryHeld>; 2] = [Vec::new(), Vec::new()];
             for _ in 0..self.options.rounds {
                 for (index, channels) in [1, clients].into_iter().enumerate() {
                     if !self.is_stopped() {
@@ -289,7 +289,7 @@ impl Show<'_> {
             };
             for (index, line) in lines.iter_mut().enumerate().filter(|(index, _)| !rounds[*index].is_empty())
             {
-                let median = |pick: &dyn Fn(&Held) -> Option<f64>| {
+                let median = |pick: &dyn Fn(&MemoryHeld) -> Option<f64>| {
                     let values: Vec<f64> = rounds[index].iter().filter_map(pick).collect();
                     (!values.is_empty()).then(|| Spread::of(values).median)
                 };
@@ -308,7 +308,7 @@ impl Show<'_> {
                     number(median(&|held| held.resident), 0),
                     number(median(&|held| held.socket), 0),
                 ]);
-                let rounds: Vec<Value> = rounds[index].iter().map(Held::json).collect();
+                let rounds: Vec<Value> = rounds[index].iter().map(MemoryHeld::json).collect();
                 self.tables.push(json!({ "clients": clients, "as": line.label, "rounds": rounds }));
             }
         }
@@ -320,7 +320,7 @@ impl Show<'_> {
         Ok(())
     }
 
-    fn held(&mut self, plan: &Plan, clients: u32, channels: u32) -> Result<Held> {
+    fn held(&mut self, plan: &Plan, clients: u32, channels: u32) -> Result<MemoryHeld> {
         let protocol = if channels == 1 { Protocol::Resp3 } else { Protocol::Respb };
         let plan = Plan { connections: clients / channels, channels, ..plan.clone() };
         let case = cases::named("get")?.remove(0);
@@ -336,7 +336,7 @@ impl Show<'_> {
             let (before, after) = (before.as_ref()?, after.as_ref()?);
             Some((pick(after) as f64 - pick(before) as f64) / f64::from(clients))
         };
-        Ok(Held {
+        Ok(MemoryHeld {
             resident: growth(|usage| usage.resident_bytes),
             socket: growth(|usage| usage.socket_bytes),
             measured,
@@ -345,13 +345,13 @@ impl Show<'_> {
 }
 
 /// A run, and what its clients took while they were there, in bytes for each.
-struct Held {
+struct MemoryHeld {
     measured: Measured,
     resident: Option<f64>,
     socket: Option<f64>,
 }
 
-impl Held {
+impl MemoryHeld {
     fn json(&self) -> Value {
         let mut value = report::json(&self.measured);
         value["resident_bytes_per_client"] = json!(self.resident);

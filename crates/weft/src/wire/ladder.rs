@@ -244,7 +244,7 @@ enum Slot {
 }
 
 /// How a command is kept that outlives the buffer.
-trait Kept: Sized {
+trait KeptForm: Sized {
     fn keep(id: Option<table::CommandId>, slots: &[Slot], input: &[u8]) -> Self;
 }
 
@@ -291,7 +291,7 @@ impl<K> ArgVisitor for Keep<K> {
     }
 }
 
-impl<K: Kept> Command for Keep<K> {
+impl<K: KeptForm> Command for Keep<K> {
     #[inline(always)]
     fn done(&mut self, frame: &impl Whole, input: &[u8], seen: &mut Seen) {
         let before = seen.ids;
@@ -313,7 +313,7 @@ struct Owned {
     _bytes: Vec<u8>,
 }
 
-impl Kept for Owned {
+impl KeptForm for Owned {
     #[inline(always)]
     fn keep(id: Option<table::CommandId>, slots: &[Slot], input: &[u8]) -> Self {
         let len = |slot: &Slot| match *slot {
@@ -346,7 +346,7 @@ enum Object {
     Number(#[allow(dead_code, reason = "kept, as a server keeps it, and never read")] u64),
 }
 
-impl Kept for Objects {
+impl KeptForm for Objects {
     #[inline(always)]
     fn keep(id: Option<table::CommandId>, slots: &[Slot], input: &[u8]) -> Self {
         let object = |slot: &Slot| match *slot {

@@ -97,11 +97,11 @@ impl Server {
         self.child.wait().unwrap();
     }
     pub(crate) fn stop(self, words: &[&str]) {
-        self.tell(words);
+        self.send_only(words);
         self.ends();
     }
     /// Asks something to which there is no answer.
-    pub(crate) fn tell(&self, words: &[&str]) {
+    pub(crate) fn send_only(&self, words: &[&str]) {
         let _ = self.connect(Protocol::Resp2).exchange(words);
     }
     pub(crate) fn ends(mut self) {

@@ -7,7 +7,7 @@ use super::client::{check_attribute, set_name};
 use crate::acl::DEFAULT_USER;
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::reply::{Protocol, ReplySink};
 use crate::respb;
@@ -23,7 +23,7 @@ pub(crate) const LIST: &[Entry] = &[
     ("AUTH", Scope::None, auth),
 ];
 
-fn ping(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn ping(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() > 2 {
         return Err(Error::arity(args.spec));
     }
@@ -39,12 +39,12 @@ fn ping(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn echo(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn echo(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.bulk(args.bytes(1));
     Ok(())
 }
 
-fn select(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn select(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let db = args.int_or(1, ErrorCode::NotAnInteger)?;
     let count = context.engine.keyspace.database_count() as i64;
     if !(0..count).contains(&db) {
@@ -56,7 +56,7 @@ fn select(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
 }
 
 /// For others the client is gone before it reads the answer: whose invalidations went to it, who publishes.
-fn quit(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn quit(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (engine, session) = (context.engine, &mut *context.session);
     if session.over_http {
         return Err(Error::err(
@@ -73,11 +73,11 @@ fn quit(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
 
 /// The session becomes like a new one; over RESP in RESP2, over RESPB in the same protocol. What CLIENT SETINFO told
 /// stays: it is still the same library.
-fn reset(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn reset(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.give_up_watches();
     let (engine, session) = (context.engine, &mut *context.session);
     session.transaction = None;
-    session.tell_queued(None);
+    session.show_queued(None);
     engine.renew(session);
     session.acl_epoch = engine.acl.epoch();
     session.set_user(engine.acl.default_user());
@@ -91,7 +91,7 @@ fn reset(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
     Ok(())
 }
 
-fn auth(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn auth(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (name, password) = match args.len() {
         2 if context.engine.acl.default_user().is_nopass() => {
             return Err(Error::err(
@@ -120,7 +120,7 @@ struct Hello<'a> {
 }
 
 impl<'a> Hello<'a> {
-    fn parse(args: &Args<'a>, over_resp: bool) -> Result<Self, Error> {
+    fn parse(args: &Args<'a>, over_resp: bool) -> Result<Self> {
         let mut hello = Self::default();
         if args.len() < 2 {
             return Ok(hello);
@@ -159,7 +159,7 @@ impl<'a> Hello<'a> {
     }
 }
 
-fn hello(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hello(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let over_resp = context.session.switches_protocol();
     let hello = Hello::parse(args, over_resp)?;
     let switches = hello.respb && over_resp;

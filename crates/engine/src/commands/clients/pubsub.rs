@@ -4,11 +4,11 @@
 //! element for each name, so that one request has one reply (spec section 8.3).
 
 use crate::args::Args;
+use crate::charge::of_name;
 use crate::commands::common::help::subcommand_syntax;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::Result;
 use crate::handler::{Entry, Scope};
-use crate::held::of_name;
 use crate::pubsub::Space;
 use crate::reply::ReplySink;
 use crate::session::{Session, Subscriptions};
@@ -75,12 +75,7 @@ const fn of_subscription(name: &[u8]) -> usize {
     2 * of_name(name)
 }
 
-fn subscribe(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    kind: Kind,
-) -> Result<(), Error> {
+fn subscribe(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, kind: Kind) -> Result {
     let connection = std::sync::Arc::clone(&context.session.info.connection);
     connection.check_room(args.rest(1).map(of_subscription).sum())?;
     // Inside EXEC too, as ever: an answer for each channel, of which EXEC has announced one.
@@ -99,7 +94,7 @@ fn subscribe(
         answer(sink, kind.names().0, Some(name), kind.count(context.session));
     }
     context.engine.look_at_events();
-    context.session.tell_subscriptions();
+    context.session.show_subscriptions();
     Ok(())
 }
 
@@ -108,7 +103,7 @@ fn unsubscribe(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     kind: Kind,
-) -> Result<(), Error> {
+) -> Result {
     let names: Vec<Box<[u8]>> = if args.len() > 1 {
         args.rest(1).map(Into::into).collect()
     } else {
@@ -133,7 +128,7 @@ fn unsubscribe(
         answer(sink, kind.names().1, None, kind.count(context.session));
     }
     context.engine.look_at_events();
-    context.session.tell_subscriptions();
+    context.session.show_subscriptions();
     Ok(())
 }
 
@@ -146,12 +141,7 @@ fn leave(context: &Context<'_, '_>, kind: Kind, name: &[u8]) {
     }
 }
 
-fn publish(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    space: Space,
-) -> Result<(), Error> {
+fn publish(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, space: Space) -> Result {
     let (engine, channel, payload) = (context.engine, args.bytes(1), args.bytes(2));
     let local = &mut *context.local;
     let receivers = if local.effects.recorder.has_journal() {
@@ -170,7 +160,7 @@ fn channels(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     space: Space,
-) -> Result<(), Error> {
+) -> Result {
     if args.len() > 3 {
         return Err(subcommand_syntax(args));
     }
@@ -181,12 +171,7 @@ fn channels(
     Ok(())
 }
 
-fn numsub(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    space: Space,
-) -> Result<(), Error> {
+fn numsub(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, space: Space) -> Result {
     sink.array(2 * (args.len() - 2));
     for name in args.rest(2) {
         sink.bulk(name);
@@ -195,7 +180,7 @@ fn numsub(
     Ok(())
 }
 
-fn numpat(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn numpat(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.count(context.engine.pubsub.pattern_count());
     Ok(())
 }

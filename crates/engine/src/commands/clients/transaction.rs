@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::args::Args;
-use crate::context::{Context, Hold};
-use crate::error::{Error, ErrorCode};
+use crate::charge::of_name;
+use crate::context::{Context, Locked};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
-use crate::held::of_name;
 use crate::reply::ReplySink;
 use crate::transaction::Watched;
 
@@ -21,35 +21,35 @@ pub(crate) const LIST: &[Entry] = &[
 /// Keys that one session may watch.
 const WATCHED_MAX: usize = 1 << 20;
 
-fn multi(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn multi(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let transaction = context.session.transaction.get_or_insert_default();
     if transaction.open {
         transaction.refused = true;
         return Err(Error::err("MULTI calls can not be nested"));
     }
     transaction.open = true;
-    context.session.tell_queued(Some((0, 0)));
+    context.session.show_queued(Some((0, 0)));
     sink.ok();
     Ok(())
 }
 
 /// Runs in the executor; this is reached only where a transaction cannot be: from a script.
-fn exec(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
+fn exec(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     Err(Error::err("EXEC without MULTI"))
 }
 
-fn discard(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn discard(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if !context.session.in_multi() {
         return Err(Error::err("DISCARD without MULTI"));
     }
     context.give_up_watches();
     context.session.transaction = None;
-    context.session.tell_queued(None);
+    context.session.show_queued(None);
     sink.ok();
     Ok(())
 }
 
-fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if let Some(transaction) = &mut context.session.transaction
         && transaction.open
     {
@@ -81,7 +81,7 @@ fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn unwatch(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn unwatch(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.give_up_watches();
     context.session.transaction.take_if(|transaction| !transaction.open && transaction.watched.is_empty());
     sink.ok();
@@ -92,7 +92,7 @@ impl Context<'_, '_> {
     /// Gives up all watches of the session. Inside EXEC there are none: it has given them back before its commands.
     pub(super) fn give_up_watches(&mut self) {
         self.give_up_lease();
-        if let (Hold::Batch(batch), Some(transaction)) = (&self.hold, &mut self.session.transaction) {
+        if let (Locked::Batch(batch), Some(transaction)) = (&self.locked, &mut self.session.transaction) {
             transaction.unwatch(batch);
         }
         self.session.info.watched.store(0, Relaxed);

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use weft_store::{Expiry, HashLimits, Key, NewValue, Object, SetLimits, SortedSetLimits, ValueRef, XorShift};
 
 use crate::args::Args;
-use crate::context::{Context, Hold};
-use crate::error::{Error, ErrorCode};
+use crate::context::{Context, Locked};
+use crate::error::{Error, ErrorCode, Result};
 use crate::glob;
 use crate::notify;
 use crate::reply::ReplySink;
@@ -43,20 +43,15 @@ impl Context<'_, '_> {
 
     /// A key's value, borrowed together with those of other keys, after each was looked up.
     pub(crate) fn view(&self, key: &Key<'_>) -> Option<ValueRef<'_>> {
-        match &self.hold {
-            Hold::Key(guard) if guard.is_of(key) => guard.view(self.db, key, self.seen_ms()),
-            Hold::Guards(guards) | Hold::World(_, guards) => guards.view(self.db, key, self.seen_ms()),
-            Hold::Key(_) | Hold::Batch(_) | Hold::Nothing => None,
+        match &self.locked {
+            Locked::Key(guard) if guard.is_of(key) => guard.view(self.db, key, self.seen_ms()),
+            Locked::Guards(guards) | Locked::World(_, guards) => guards.view(self.db, key, self.seen_ms()),
+            Locked::Key(_) | Locked::Batch(_) | Locked::Nothing => None,
         }
     }
 
     /// Makes a key hold the result of a …STORE command, with its event; an empty one removes the key.
-    pub(crate) fn store(
-        &mut self,
-        key: &Key<'_>,
-        (class, event): (u32, &str),
-        result: Object,
-    ) -> Result<(), Error> {
+    pub(crate) fn store(&mut self, key: &Key<'_>, (class, event): (u32, &str), result: Object) -> Result {
         let (shard, mut op) = self.shard(key)?;
         if result.is_empty() {
             let Some(garbage) = shard.remove(&mut op, key) else { return Ok(()) };
@@ -71,20 +66,20 @@ impl Context<'_, '_> {
     }
 
     /// Counts fields that were removed because they were given a time that has come.
-    pub(crate) fn count_expired_fields(&mut self, key: &Key<'_>, count: usize) -> Result<(), Error> {
+    pub(crate) fn count_expired_fields(&mut self, key: &Key<'_>, count: usize) -> Result {
         let (shard, mut op) = self.shard(key)?;
         shard.count_expired_fields(&mut op, count);
         Ok(())
     }
 
     /// Whether a key is gone, after a change that may have emptied it.
-    pub(crate) fn is_gone(&mut self, key: &Key<'_>) -> Result<bool, Error> {
+    pub(crate) fn is_gone(&mut self, key: &Key<'_>) -> Result<bool> {
         let (shard, mut op) = self.shard(key)?;
         Ok(!shard.exists(&mut op, key))
     }
 
     /// Tells of `del` if the key has gone with what was taken out of it. Looks only if anybody wants to know.
-    pub(crate) fn notify_if_gone(&mut self, key: &Key<'_>) -> Result<(), Error> {
+    pub(crate) fn notify_if_gone(&mut self, key: &Key<'_>) -> Result {
         if self.engine.events() & notify::GENERIC != 0 && self.is_gone(key)? {
             self.notify(notify::GENERIC, "del", key);
         }
@@ -115,7 +110,7 @@ impl ScanOptions<'_> {
 }
 
 /// A cursor argument, in the forms that C's `strtoull` reads; a negative one, which that reads too, is none.
-pub(crate) fn cursor(args: &Args<'_>, index: usize) -> Result<u64, Error> {
+pub(crate) fn cursor(args: &Args<'_>, index: usize) -> Result<u64> {
     let text = args.bytes(index).trim_ascii_start();
     let digits = match text {
         [b'+', digits @ ..] => digits,
@@ -127,12 +122,12 @@ pub(crate) fn cursor(args: &Args<'_>, index: usize) -> Result<u64, Error> {
 }
 
 /// A scan's cursor: argument 2.
-pub(crate) fn scan_cursor(args: &Args<'_>) -> Result<u64, Error> {
+pub(crate) fn scan_cursor(args: &Args<'_>) -> Result<u64> {
     cursor(args, 2)
 }
 
 /// A scan's options, behind the cursor. `names_only` is the option of the type: `NOVALUES`, `NOSCORES` or none.
-pub(crate) fn scan_options<'a>(args: &Args<'a>, names_only: &str) -> Result<ScanOptions<'a>, Error> {
+pub(crate) fn scan_options<'a>(args: &Args<'a>, names_only: &str) -> Result<ScanOptions<'a>> {
     let mut options = ScanOptions { count: SCAN_COUNT, pattern: None, names_only: false };
     let mut at = 3;
     while at < args.len() {
@@ -173,7 +168,7 @@ pub(crate) fn scan_nothing(sink: &mut ReplySink<'_>) {
 
 /// How many random elements are asked for, and whether they may repeat (a negative count), in argument 2; and whether
 /// the word behind it is there, which asks for two values for each.
-pub(crate) fn random_count(args: &Args<'_>, word: &str) -> Result<(usize, bool, bool), Error> {
+pub(crate) fn random_count(args: &Args<'_>, word: &str) -> Result<(usize, bool, bool)> {
     let count = args.int(2)?;
     if count == i64::MIN {
         return Err(Error::err(
@@ -191,7 +186,7 @@ pub(crate) fn random_count(args: &Args<'_>, word: &str) -> Result<(usize, bool, 
 }
 
 /// Refuses a reply of more elements than there are that would be too large. A collection that is not there has none.
-pub(crate) fn check_random(count: usize, repeat: bool) -> Result<(), Error> {
+pub(crate) fn check_random(count: usize, repeat: bool) -> Result {
     if repeat && count > RANDOM_COUNT_MAX {
         let text = format!("a reply has at most {RANDOM_COUNT_MAX} random elements");
         return Err(Error::new(ErrorCode::Limit, text));
@@ -200,7 +195,7 @@ pub(crate) fn check_random(count: usize, repeat: bool) -> Result<(), Error> {
 }
 
 /// A count that must not be negative.
-pub(crate) fn positive(args: &Args<'_>, index: usize, text: &'static str) -> Result<usize, Error> {
+pub(crate) fn positive(args: &Args<'_>, index: usize, text: &'static str) -> Result<usize> {
     let count = args.int(index).ok().and_then(|count| usize::try_from(count).ok());
     count.ok_or_else(|| Error::err(text))
 }
@@ -209,7 +204,7 @@ pub(crate) fn positive(args: &Args<'_>, index: usize, text: &'static str) -> Res
 pub(crate) const NOT_POSITIVE: &str = "value is out of range, must be positive";
 
 /// A number of keys that the arguments announce at `index`, checked against the arguments that are there.
-pub(crate) fn key_count(args: &Args<'_>, index: usize) -> Result<usize, Error> {
+pub(crate) fn key_count(args: &Args<'_>, index: usize) -> Result<usize> {
     let count = args.int_or(index, ErrorCode::Generic);
     let count = count.map_err(|_| Error::err("numkeys should be greater than 0"))?;
     if count < 1 {

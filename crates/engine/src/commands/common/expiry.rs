@@ -7,7 +7,7 @@
 use weft_store::Expiry;
 
 use crate::args::Args;
-use crate::error::{Error, full_name};
+use crate::error::{Error, Result, full_name};
 
 /// The first time that something can end at: before it lies what who brings keys in looks at, and nothing has ended.
 pub(crate) const FIRST_MS: u64 = 1;
@@ -47,7 +47,7 @@ pub(crate) struct Conditions {
 
 impl Conditions {
     /// Reads the arguments of these places.
-    pub(crate) fn read(args: &Args<'_>, places: std::ops::Range<usize>) -> Result<Self, Error> {
+    pub(crate) fn read(args: &Args<'_>, places: std::ops::Range<usize>) -> Result<Self> {
         let mut all = Self::default();
         for at in places {
             let known = [("NX", &mut all.nx), ("XX", &mut all.xx), ("GT", &mut all.gt), ("LT", &mut all.lt)];
@@ -111,7 +111,7 @@ pub(crate) struct Options {
 
 impl Options {
     /// Reads the options from argument `from` on. An option may be repeated, but not together with another of its kind.
-    pub(crate) fn read(args: &Args<'_>, from: usize, family: Family) -> Result<Self, Error> {
+    pub(crate) fn read(args: &Args<'_>, from: usize, family: Family) -> Result<Self> {
         let mut options =
             Self { condition: Condition::Always, get: false, keep: false, persist: false, time: None };
         let mut index = from;
@@ -155,7 +155,7 @@ impl Options {
     }
 
     /// The absolute time that was given, if one was.
-    pub(crate) fn at_ms(&self, args: &Args<'_>, now_ms: u64) -> Result<Option<u64>, Error> {
+    pub(crate) fn at_ms(&self, args: &Args<'_>, now_ms: u64) -> Result<Option<u64>> {
         self.time.map(|(unit, index)| time(args, index, unit, now_ms)).transpose()
     }
 
@@ -180,7 +180,7 @@ fn unit(word: &[u8]) -> Option<Unit> {
 }
 
 /// A time argument as milliseconds since 1970: it must be positive.
-pub(crate) fn time(args: &Args<'_>, index: usize, unit: Unit, now_ms: u64) -> Result<u64, Error> {
+pub(crate) fn time(args: &Args<'_>, index: usize, unit: Unit, now_ms: u64) -> Result<u64> {
     let value = args.int(index)?;
     let ms = if unit.seconds { value.checked_mul(1000) } else { Some(value) };
     let ms = match ms {
@@ -203,7 +203,7 @@ mod tests {
     use crate::args::OwnedArgs;
     use weft_protocol::table;
 
-    fn read(command: &str, family: Family) -> Result<(Options, Option<u64>), Error> {
+    fn read(command: &str, family: Family) -> Result<(Options, Option<u64>)> {
         let spec = table::by_name(command.split(' ').next().unwrap().as_bytes()).unwrap().spec();
         let owned = OwnedArgs::new(spec, command.split(' ').map(str::as_bytes));
         let from = if family == Family::GetEx { 2 } else { 3 };

@@ -6,7 +6,7 @@ use weft_protocol::table::{self, Argument, ArgumentKind};
 use crate::args::Args;
 use crate::context::Context;
 use crate::engine::command_id;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::reply::ReplySink;
 
 /// Answers the lines of a container's subcommands, between a head and the lines about HELP itself. `container` is
@@ -20,11 +20,7 @@ pub(crate) fn answer(sink: &mut ReplySink<'_>, container: &str, lines: &[&str]) 
 }
 
 /// Lists the subcommands that are served, each with its arguments and what it does.
-pub(crate) fn help(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(crate) fn help(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let own = command_id(args);
     let container = own.spec().container.unwrap_or(own);
     let subs = table::subcommands(container).filter(|&sub| context.engine.serves(sub) && sub != own);

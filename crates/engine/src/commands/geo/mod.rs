@@ -9,7 +9,7 @@ use weft_store::SortedSetRef;
 use crate::args::Args;
 use crate::commands::sorted_sets::sorted_set::{Options, add, read};
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
 use area::{Point, STORED, distance_m, point_of, score_of, text_of};
@@ -28,7 +28,7 @@ pub(crate) const LIST: &[Entry] = &[
 ];
 
 /// Longitude and latitude from argument `at` on.
-fn point(args: &Args<'_>, at: usize) -> Result<Point, Error> {
+fn point(args: &Args<'_>, at: usize) -> Result<Point> {
     let point = Point { lon: args.double(at)?, lat: args.double(at + 1)? };
     if !STORED.contains(point) {
         let text = format!("invalid longitude,latitude pair {:.6},{:.6}", point.lon, point.lat);
@@ -38,7 +38,7 @@ fn point(args: &Args<'_>, at: usize) -> Result<Point, Error> {
 }
 
 /// Metres of a unit.
-fn unit_m(args: &Args<'_>, at: usize) -> Result<f64, Error> {
+fn unit_m(args: &Args<'_>, at: usize) -> Result<f64> {
     const UNITS: [(&str, f64); 4] = [("M", 1.0), ("KM", 1000.0), ("FT", 0.3048), ("MI", 1609.34)];
     let found = UNITS.iter().find(|(name, _)| args.is(at, name));
     let text = "unsupported unit provided. please use M, KM, FT, MI";
@@ -58,7 +58,7 @@ fn show_distance(sink: &mut ReplySink<'_>, distance: f64) {
     sink.bulk(format!("{}.{:04}", (scaled / 10_000.0).trunc(), (scaled % 10_000.0) as u64).as_bytes());
 }
 
-fn geoadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn geoadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let mut options = Options::default();
     let mut first = 2;
     loop {
@@ -75,9 +75,8 @@ fn geoadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
         return Err(ErrorCode::Syntax.into());
     }
     let places = (first..args.len()).step_by(3);
-    let pairs: Vec<(&[u8], f64)> = places
-        .map(|at| Ok((args.bytes(at + 2), score_of(point(args, at)?))))
-        .collect::<Result<_, Error>>()?;
+    let pairs: Vec<(&[u8], f64)> =
+        places.map(|at| Ok((args.bytes(at + 2), score_of(point(args, at)?)))).collect::<Result<_>>()?;
     add(context, args, sink, (options, &pairs))
 }
 
@@ -86,7 +85,7 @@ fn position(set: Option<SortedSetRef<'_>>, member: &[u8]) -> Option<Point> {
     set.and_then(|set| set.score(member)).map(point_of)
 }
 
-fn geopos(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn geopos(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let set = read(context, &key)?;
     sink.array(args.len() - 2);
@@ -103,7 +102,7 @@ fn geopos(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn geodist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn geodist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let unit_m = match args.len() {
         5 => unit_m(args, 4)?,
         6.. => return Err(ErrorCode::Syntax.into()),
@@ -118,7 +117,7 @@ fn geodist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn geohash(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn geohash(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let set = read(context, &key)?;
     sink.array(args.len() - 2);

@@ -8,7 +8,7 @@ use super::{point, show_coordinate, show_distance, unit_m};
 use crate::args::Args;
 use crate::commands::sorted_sets::sorted_set::read;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::notify;
 use crate::reply::ReplySink;
 
@@ -59,7 +59,7 @@ struct Found<'c> {
     distance_m: f64,
 }
 
-fn radius(args: &Args<'_>, at: usize) -> Result<(Shape, f64), Error> {
+fn radius(args: &Args<'_>, at: usize) -> Result<(Shape, f64)> {
     let radius = args.double(at).map_err(|_| Error::err("need numeric radius"))?;
     if radius < 0.0 {
         return Err(Error::err("radius cannot be negative"));
@@ -67,7 +67,7 @@ fn radius(args: &Args<'_>, at: usize) -> Result<(Shape, f64), Error> {
     Ok((Shape::Circle(radius), unit_m(args, at + 1)?))
 }
 
-fn rectangle(args: &Args<'_>, at: usize) -> Result<(Shape, f64), Error> {
+fn rectangle(args: &Args<'_>, at: usize) -> Result<(Shape, f64)> {
     let width = args.double(at).map_err(|_| Error::err("need numeric width"))?;
     let height = args.double(at + 1).map_err(|_| Error::err("need numeric height"))?;
     if width < 0.0 || height < 0.0 {
@@ -77,7 +77,7 @@ fn rectangle(args: &Args<'_>, at: usize) -> Result<(Shape, f64), Error> {
 }
 
 /// A polygon, and how many arguments it takes.
-fn polygon(args: &Args<'_>, at: usize) -> Result<((Shape, f64), usize), Error> {
+fn polygon(args: &Args<'_>, at: usize) -> Result<((Shape, f64), usize)> {
     let corners = args.int(at).ok().and_then(|corners| i32::try_from(corners).ok());
     let corners = corners.ok_or_else(|| Error::err("invalid number of vertices"))?;
     let corners = usize::try_from(corners).unwrap_or(0);
@@ -90,7 +90,7 @@ fn polygon(args: &Args<'_>, at: usize) -> Result<((Shape, f64), usize), Error> {
 }
 
 /// The position of a member that must be there.
-fn member_point(set: SortedSetRef<'_>, member: &[u8]) -> Result<Point, Error> {
+fn member_point(set: SortedSetRef<'_>, member: &[u8]) -> Result<Point> {
     let score = set
         .score(member)
         .ok_or_else(|| Error::err(format!("member {} does not exist", String::from_utf8_lossy(member))))?;
@@ -116,7 +116,7 @@ impl Request {
         }
     }
 
-    fn parse(args: &Args<'_>, kind: Kind, set: Option<SortedSetRef<'_>>) -> Result<Self, Error> {
+    fn parse(args: &Args<'_>, kind: Kind, set: Option<SortedSetRef<'_>>) -> Result<Self> {
         let mut request = Self::new(kind);
         let first = match kind {
             Kind::Radius { member: false, .. } => {
@@ -143,7 +143,7 @@ impl Request {
     }
 
     /// Reads the option at `at`; gives the number of its arguments.
-    fn option(&mut self, args: &Args<'_>, at: usize, set: Option<SortedSetRef<'_>>) -> Result<usize, Error> {
+    fn option(&mut self, args: &Args<'_>, at: usize, set: Option<SortedSetRef<'_>>) -> Result<usize> {
         let left = args.len() - at - 1;
         let stores = matches!(self.kind, Kind::Radius { store: true, .. });
         match () {
@@ -174,7 +174,7 @@ impl Request {
     }
 
     /// Where GEOSEARCH looks: FROM… and BY….
-    fn place(&mut self, args: &Args<'_>, at: usize, set: Option<SortedSetRef<'_>>) -> Result<usize, Error> {
+    fn place(&mut self, args: &Args<'_>, at: usize, set: Option<SortedSetRef<'_>>) -> Result<usize> {
         let left = args.len() - at - 1;
         let is_polygon = self.by == Some("BYPOLYGON");
         let free_from = |word| self.from.is_none_or(|other| other == word) && !is_polygon;
@@ -207,7 +207,7 @@ impl Request {
         }
     }
 
-    fn check(&self, args: &Args<'_>) -> Result<(), Error> {
+    fn check(&self, args: &Args<'_>) -> Result {
         let name = String::from_utf8_lossy(args.bytes(0)).into_owned();
         if self.target.is_some() && (self.with_distance || self.with_hash || self.with_coordinates) {
             let what =
@@ -290,12 +290,7 @@ fn collect<'c>(
     }
 }
 
-fn run(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    kind: Kind,
-) -> Result<(), Error> {
+fn run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, kind: Kind) -> Result {
     let source = context.key(args, if kind == Kind::SearchStore { 2 } else { 1 });
     let (limits, backing) = (context.sorted_set_limits(), context.engine.keyspace.backing());
     let set = read(context, &source)?;
@@ -344,11 +339,7 @@ fn show(sink: &mut ReplySink<'_>, request: &Request, found: &[Found<'_>], unit_m
     }
 }
 
-pub(super) fn geosearch(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn geosearch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     run(context, args, sink, Kind::Search)
 }
 
@@ -356,15 +347,11 @@ pub(super) fn geosearchstore(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     run(context, args, sink, Kind::SearchStore)
 }
 
-pub(super) fn georadius(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn georadius(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     run(context, args, sink, Kind::Radius { member: false, store: true })
 }
 
@@ -372,7 +359,7 @@ pub(super) fn georadius_ro(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     run(context, args, sink, Kind::Radius { member: false, store: false })
 }
 
@@ -380,7 +367,7 @@ pub(super) fn georadiusbymember(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     run(context, args, sink, Kind::Radius { member: true, store: true })
 }
 
@@ -388,6 +375,6 @@ pub(super) fn georadiusbymember_ro(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     run(context, args, sink, Kind::Radius { member: true, store: false })
 }

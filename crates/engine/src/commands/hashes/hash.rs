@@ -8,7 +8,7 @@ use crate::commands::common::collection::{
     check_random, random_count, scan_cursor, scan_nothing, scan_options,
 };
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::extended::{self, Extended, Parsed};
 use crate::handler::{Entry, Scope};
 use crate::notify;
@@ -35,37 +35,31 @@ pub(crate) const LIST: &[Entry] = &[
 ];
 
 /// The hash at a key, for reading.
-pub(super) fn read<'c>(
-    context: &'c mut Context<'_, '_>,
-    key: &Key<'_>,
-) -> Result<Option<HashRef<'c>>, Error> {
+pub(super) fn read<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<HashRef<'c>>> {
     let (shard, mut op) = context.shard(key)?;
     Ok(shard.get_hash(&mut op, key)?)
 }
 
 /// The hash at a key, for a command that goes on to write.
-pub(super) fn look<'c>(
-    context: &'c mut Context<'_, '_>,
-    key: &Key<'_>,
-) -> Result<Option<HashRef<'c>>, Error> {
+pub(super) fn look<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<HashRef<'c>>> {
     let (shard, mut op) = context.shard(key)?;
     Ok(shard.peek_hash(&mut op, key)?)
 }
 
-fn hset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let created = set_fields(context, args)?;
     sink.count(created);
     Ok(())
 }
 
-fn hmset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hmset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     set_fields(context, args)?;
     sink.ok();
     Ok(())
 }
 
 /// HSET and HMSET. Returns how many fields are new.
-fn set_fields(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<usize, Error> {
+fn set_fields(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<usize> {
     if !args.len().is_multiple_of(2) {
         return Err(Error::arity(args.spec));
     }
@@ -82,7 +76,7 @@ fn set_fields(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<usize, E
     Ok(created.unwrap_or(0))
 }
 
-fn hsetnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hsetnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let limits = context.hash_limits();
     let (shard, mut op) = context.shard(&key)?;
@@ -101,7 +95,7 @@ fn hsetnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn hget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     match read(context, &key)?.and_then(|hash| hash.get(args.bytes(2))) {
         Some(value) => sink.bulk(value),
@@ -110,7 +104,7 @@ fn hget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn hmget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hmget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let hash = read(context, &key)?;
     sink.array(args.len() - 2);
@@ -123,7 +117,7 @@ fn hmget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn hdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let removed = remove_fields(context, args, 2, |_| ())?;
     sink.count(removed);
     Ok(())
@@ -135,7 +129,7 @@ fn remove_fields(
     args: &Args<'_>,
     first: usize,
     mut visit: impl FnMut(Option<&[u8]>),
-) -> Result<usize, Error> {
+) -> Result<usize> {
     let key = context.key(args, 1);
     let limits = context.hash_limits();
     let (shard, mut op) = context.shard(&key)?;
@@ -160,7 +154,7 @@ fn remove_fields(
 }
 
 /// The fields of a command with `FIELDS numfields field …`, `FIELDS` standing at argument `at`: where the first one is.
-pub(super) fn fields_at(args: &Args<'_>, at: usize) -> Result<usize, Error> {
+pub(super) fn fields_at(args: &Args<'_>, at: usize) -> Result<usize> {
     let count = args.int(at + 1)?;
     if count < 1 || usize::try_from(count).ok() != Some(args.len() - at - 2) {
         return Err(Error::err("numfields should be greater than 0 and match the provided number of fields"));
@@ -168,7 +162,7 @@ pub(super) fn fields_at(args: &Args<'_>, at: usize) -> Result<usize, Error> {
     Ok(at + 2)
 }
 
-fn hgetdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hgetdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if !args.is(2, "FIELDS") {
         return Err(ErrorCode::Syntax.into());
     }
@@ -181,28 +175,28 @@ fn hgetdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn hlen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hlen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let hash = read(context, &key)?;
     sink.count(hash.map_or(0, HashRef::len));
     Ok(())
 }
 
-fn hstrlen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hstrlen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let value = read(context, &key)?.and_then(|hash| hash.get(args.bytes(2)));
     sink.count(value.map_or(0, <[u8]>::len));
     Ok(())
 }
 
-fn hexists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hexists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let hash = read(context, &key)?;
     sink.int(hash.is_some_and(|hash| hash.contains(args.bytes(2))).into());
     Ok(())
 }
 
-fn hgetall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hgetall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let Some(hash) = read(context, &key)? else {
         sink.map(0);
@@ -217,7 +211,7 @@ fn hgetall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn hkeys(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hkeys(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let hash = read(context, &key)?;
     sink.array_of_bulks(hash.map_or(0, HashRef::len), |out| {
@@ -228,7 +222,7 @@ fn hkeys(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn hvals(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hvals(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let hash = read(context, &key)?;
     sink.array_of_bulks(hash.map_or(0, HashRef::len), |out| {
@@ -244,8 +238,8 @@ fn change_field(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     event: &str,
-    next: impl FnOnce(Option<&[u8]>) -> Result<String, Error>,
-) -> Result<String, Error> {
+    next: impl FnOnce(Option<&[u8]>) -> Result<String>,
+) -> Result<String> {
     let key = context.key(args, 1);
     let field = args.bytes(2);
     let limits = context.hash_limits();
@@ -263,7 +257,7 @@ fn change_field(
     Ok(value)
 }
 
-fn hincrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hincrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let by = args.int(3)?;
     let mut sum = 0;
     change_field(context, args, "hincrby", |value| {
@@ -276,11 +270,7 @@ fn hincrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn hincrbyfloat(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn hincrbyfloat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let by = extended::parse(args.bytes(3)).ok_or(ErrorCode::NotAFloat)?;
     if !matches!(by, Parsed::Finite(_)) {
         return Err(Error::err("value is NaN or Infinity"));
@@ -296,7 +286,7 @@ fn hincrbyfloat(
     Ok(())
 }
 
-fn hrandfield(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hrandfield(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     if args.len() == 2 {
         return context.with_dice(|context, dice| {
@@ -345,7 +335,7 @@ fn hrandfield(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySi
     })
 }
 
-fn hscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let cursor = scan_cursor(args)?;
     let key = context.key(args, 1);
     let Some(hash) = read(context, &key)? else {

@@ -7,7 +7,7 @@ use super::hash::{fields_at, look, read};
 use crate::args::Args;
 use crate::commands::common::expiry::{self, Conditions};
 use crate::context::Context;
-use crate::error::{Error, ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, Result, full_name};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::reply::ReplySink;
@@ -41,7 +41,7 @@ mod outcome {
 }
 
 /// An expiry argument as absolute milliseconds. `base_ms` is the present for those that count from it.
-fn expire_at(args: &Args<'_>, index: usize, (base_ms, seconds): (u64, bool)) -> Result<u64, Error> {
+fn expire_at(args: &Args<'_>, index: usize, (base_ms, seconds): (u64, bool)) -> Result<u64> {
     let invalid = || Error::err(format!("invalid expire time in '{}' command", full_name(args.spec)));
     let value = args.int(index)?;
     let value = if seconds { value.checked_mul(1000) } else { Some(value) };
@@ -60,21 +60,21 @@ fn wrong_count() -> Error {
     Error::err("numfields should be greater than 0 and match the provided number of fields")
 }
 
-fn hexpire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hexpire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let now_ms = context.now_ms;
     expire(context, args, sink, (now_ms, true))
 }
 
-fn hpexpire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hpexpire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let now_ms = context.now_ms;
     expire(context, args, sink, (now_ms, false))
 }
 
-fn hexpireat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hexpireat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     expire(context, args, sink, (0, true))
 }
 
-fn hpexpireat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hpexpireat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     expire(context, args, sink, (0, false))
 }
 
@@ -83,7 +83,7 @@ fn expire(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     unit: (u64, bool),
-) -> Result<(), Error> {
+) -> Result {
     let word = fields_word(args, 3).ok_or_else(wrong_count)?;
     let conditions = Conditions::read(args, 3..word)?;
     let first = fields_at(args, word)?;
@@ -103,7 +103,7 @@ fn expire(
         outcome::DONE
     })?;
     let key = context.key(args, 1);
-    touched.tell(context, &key, Some(at))?;
+    touched.notify(context, &key, Some(at))?;
     Ok(())
 }
 
@@ -119,7 +119,7 @@ impl Touched {
         self.deleted > 0 || self.changed > 0
     }
     /// Events: fields were given an expiry (or lost it: `None`), or were deleted by it.
-    fn tell(&self, context: &mut Context<'_, '_>, key: &Key<'_>, at: Option<u64>) -> Result<(), Error> {
+    fn notify(&self, context: &mut Context<'_, '_>, key: &Key<'_>, at: Option<u64>) -> Result {
         if self.deleted > 0 {
             context.count_expired_fields(key, self.deleted)?;
             context.notify(notify::HASH, "hexpired", key);
@@ -140,7 +140,7 @@ fn change_fields(
     args: &Args<'_>,
     (first, sink, touched): (usize, &mut ReplySink<'_>, &mut Touched),
     mut change: impl FnMut(&mut HashMut<'_>, &[u8]) -> i64,
-) -> Result<(), Error> {
+) -> Result {
     let key = context.key(args, 1);
     let limits = context.hash_limits();
     let (shard, mut op) = context.shard(&key)?;
@@ -163,7 +163,7 @@ fn change_fields(
     Ok(())
 }
 
-fn hpersist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hpersist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if !args.is(2, "FIELDS") {
         return Err(ErrorCode::Syntax.into());
     }
@@ -180,33 +180,25 @@ fn hpersist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
         }
     })?;
     let key = context.key(args, 1);
-    touched.tell(context, &key, None)?;
+    touched.notify(context, &key, None)?;
     Ok(())
 }
 
-fn httl(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn httl(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let now_ms = context.now_ms;
     show_expiry(context, args, sink, |at| (at.saturating_sub(now_ms) + 500) / 1000)
 }
 
-fn hpttl(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hpttl(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let now_ms = context.now_ms;
     show_expiry(context, args, sink, |at| at.saturating_sub(now_ms))
 }
 
-fn hexpiretime(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn hexpiretime(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     show_expiry(context, args, sink, |at| (at + 500) / 1000)
 }
 
-fn hpexpiretime(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn hpexpiretime(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     show_expiry(context, args, sink, |at| at)
 }
 
@@ -215,7 +207,7 @@ fn show_expiry(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     show: impl Fn(u64) -> u64,
-) -> Result<(), Error> {
+) -> Result {
     if !args.is(2, "FIELDS") {
         return Err(ErrorCode::Syntax.into());
     }
@@ -251,7 +243,7 @@ struct Options {
 
 impl Options {
     /// `setting`: of HSETEX, else of HGETEX.
-    fn parse(args: &Args<'_>, end: usize, setting: bool) -> Result<Self, Error> {
+    fn parse(args: &Args<'_>, end: usize, setting: bool) -> Result<Self> {
         const TIMES: [(&str, bool, bool); 4] =
             [("EX", true, true), ("PX", false, true), ("EXAT", true, false), ("PXAT", false, false)];
         let mut all = Self::default();
@@ -283,13 +275,13 @@ impl Options {
         Ok(all)
     }
     /// The absolute time that they ask for.
-    fn expire_at(&self, args: &Args<'_>, now_ms: u64) -> Result<Option<u64>, Error> {
+    fn expire_at(&self, args: &Args<'_>, now_ms: u64) -> Result<Option<u64>> {
         let Some((index, seconds, relative)) = self.expire else { return Ok(None) };
         expire_at(args, index, (if relative { now_ms } else { 0 }, seconds)).map(Some)
     }
 }
 
-fn hsetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hsetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let word = fields_word(args, 1).ok_or_else(wrong_count)?;
     let options = Options::parse(args, word, true)?;
     let count = args.int(word + 1)?;
@@ -325,7 +317,7 @@ fn set_fields(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     (first, options, at): (usize, &Options, Option<u64>),
-) -> Result<(), Error> {
+) -> Result {
     let key = context.key(args, 1);
     let limits = context.hash_limits();
     let expired = at.is_some_and(context.has_come());
@@ -363,7 +355,7 @@ fn set_fields(
     Ok(())
 }
 
-fn hgetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn hgetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let word = fields_word(args, 1).ok_or_else(wrong_count)?;
     let options = Options::parse(args, word, false)?;
     let first = fields_at(args, word)?;
@@ -406,6 +398,6 @@ fn hgetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     if found.is_none() {
         args.rest(first).for_each(|_| sink.null());
     }
-    touched.tell(context, &key, at)?;
+    touched.notify(context, &key, at)?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use weft_store::{AccessMode, Digits, Expiry, Key, NewValue, ObjectRef, ValueRef}
 use crate::args::Args;
 use crate::carrier::Item;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::rdb::load::Loader;
@@ -16,7 +16,7 @@ use crate::reply::ReplySink;
 
 pub(crate) const LIST: &[Entry] = &[("DUMP", Scope::Keys, dump), ("RESTORE", Scope::Keys, restore)];
 
-fn dump(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn dump(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let (shard, mut op) = context.shard(&key)?;
     match shard.get(&mut op, &key) {
@@ -27,7 +27,7 @@ fn dump(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 }
 
 /// A key as MIGRATE sends it.
-pub(crate) fn item(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<Item>, Error> {
+pub(crate) fn item(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<Item>> {
     let (shard, mut op) = context.shard(key)?;
     let Some(expire_ms) = shard.expire_ms(&mut op, key) else { return Ok(None) };
     let Some(value) = shard.peek(&mut op, key) else { return Ok(None) };
@@ -89,7 +89,7 @@ struct Options {
 }
 
 impl Options {
-    fn parse(args: &Args<'_>) -> Result<Self, Error> {
+    fn parse(args: &Args<'_>) -> Result<Self> {
         let mut options = Self::default();
         let mut at = 4;
         while at < args.len() {
@@ -122,7 +122,7 @@ impl Options {
 }
 
 /// A payload's value; `text` keeps what it borrows.
-fn load<'t>(context: &Context<'_, '_>, payload: &[u8], text: &'t mut Vec<u8>) -> Result<NewValue<'t>, Error> {
+fn load<'t>(context: &Context<'_, '_>, payload: &[u8], text: &'t mut Vec<u8>) -> Result<NewValue<'t>> {
     let mut loader = Loader::new(&context.engine.settings, context.engine.keyspace.backing());
     let settings = &context.engine.settings;
     let trust = Trust {
@@ -140,7 +140,7 @@ fn load<'t>(context: &Context<'_, '_>, payload: &[u8], text: &'t mut Vec<u8>) ->
 }
 
 /// Whether compressed strings may be unpacked: a few bytes can stand for many, with the time and the memory of many.
-fn admit(context: &Context<'_, '_>, unpacked: Unpacked) -> Result<(), Error> {
+fn admit(context: &Context<'_, '_>, unpacked: Unpacked) -> Result {
     let string_bytes_max = context.engine.settings.string_bytes_max.load(Relaxed) as u64;
     if unpacked.longest > string_bytes_max {
         return Err(ErrorCode::StringTooLong.into());
@@ -160,7 +160,7 @@ fn admit(context: &Context<'_, '_>, unpacked: Unpacked) -> Result<(), Error> {
 }
 
 /// Writes a key out and reads it back, with its expiry and its last use.
-pub(crate) fn reload(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), Error> {
+pub(crate) fn reload(context: &mut Context<'_, '_>, name: &[u8]) -> Result {
     let key = context.key_of(name);
     let (shard, mut op) = context.shard(&key)?;
     let (expire_ms, info) = (shard.expire_ms(&mut op, &key).flatten(), shard.info(&mut op, &key));
@@ -176,7 +176,7 @@ pub(crate) fn reload(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), E
     Ok(())
 }
 
-fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let options = Options::parse(args)?;
     let key = context.key(args, 1);
     let (shard, mut op) = context.shard(&key)?;

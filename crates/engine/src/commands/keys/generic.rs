@@ -4,7 +4,7 @@
 use super::ttl::i32_argument;
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::reply::ReplySink;
@@ -22,7 +22,7 @@ pub(crate) const LIST: &[Entry] = &[
 ];
 
 /// DEL and UNLINK: a large value is always freed when no lock is held.
-fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let mut removed = 0;
     for name in args.rest(1) {
         removed += usize::from(context.delete(&context.key_of(name))?);
@@ -31,7 +31,7 @@ fn del(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     Ok(())
 }
 
-fn exists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn exists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let mut found = 0;
     for name in args.rest(1) {
         let key = context.key_of(name);
@@ -43,7 +43,7 @@ fn exists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn type_of(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn type_of(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let (shard, mut op) = context.shard(&key)?;
     op.touch = false;
@@ -52,7 +52,7 @@ fn type_of(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
 }
 
 /// Counts as an access also for a client that has asked for CLIENT NO-TOUCH.
-fn touch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn touch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let mut touched = 0;
     for name in args.rest(1) {
         let key = context.key_of(name);
@@ -64,20 +64,20 @@ fn touch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn rename(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn rename(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     rename_key(context, args, false)?;
     sink.ok();
     Ok(())
 }
 
-fn renamenx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn renamenx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let renamed = rename_key(context, args, true)?;
     sink.int(i64::from(renamed));
     Ok(())
 }
 
 /// Says whether the key has got the other name.
-fn rename_key(context: &mut Context<'_, '_>, args: &Args<'_>, only_free: bool) -> Result<bool, Error> {
+fn rename_key(context: &mut Context<'_, '_>, args: &Args<'_>, only_free: bool) -> Result<bool> {
     let (from, to) = (context.key(args, 1), context.key(args, 2));
     let (shard, mut op) = context.shard(&from)?;
     if !shard.exists(&mut op, &from) {
@@ -105,7 +105,7 @@ fn rename_key(context: &mut Context<'_, '_>, args: &Args<'_>, only_free: bool) -
 }
 
 /// A database argument.
-fn db_argument(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<u8, Error> {
+fn db_argument(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<u8> {
     let db = i32_argument(args, index)?;
     // There are at most 256 databases.
     if context.has_db(db) { Ok(db as u8) } else { Err(Error::err("DB index is out of range")) }
@@ -113,7 +113,7 @@ fn db_argument(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Resu
 
 const SAME_OBJECT: &str = "source and destination objects are the same";
 
-fn move_to(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn move_to(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let to_db = db_argument(context, args, 2)?;
     if to_db == context.db {
         return Err(Error::err(SAME_OBJECT));
@@ -139,7 +139,7 @@ fn move_to(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn copy(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn copy(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (mut to_db, mut replace, mut index) = (context.db, false, 3);
     while index < args.len() {
         if args.is(index, "REPLACE") {

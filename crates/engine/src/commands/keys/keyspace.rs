@@ -7,8 +7,8 @@ use weft_store::{Cursor, Op, Rng};
 
 use crate::args::Args;
 use crate::commands::common::collection::cursor;
-use crate::context::{Context, Hold};
-use crate::error::{Error, ErrorCode};
+use crate::context::{Context, Locked};
+use crate::error::{Error, ErrorCode, Result};
 use crate::glob;
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
@@ -38,7 +38,7 @@ struct ScanOptions<'a> {
 }
 
 impl<'a> ScanOptions<'a> {
-    fn read(args: &Args<'a>) -> Result<Self, Error> {
+    fn read(args: &Args<'a>) -> Result<Self> {
         let mut options = Self { count: SCAN_COUNT, pattern: None, type_name: None };
         let mut index = 2;
         while index < args.len() {
@@ -64,14 +64,14 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-fn type_argument(args: &Args<'_>, index: usize) -> Result<&'static str, Error> {
+fn type_argument(args: &Args<'_>, index: usize) -> Result<&'static str> {
     let name = TYPES.into_iter().find(|name| args.bytes(index).eq_ignore_ascii_case(name.as_bytes()));
     name.ok_or_else(|| {
         Error::err(format!("unknown type name '{}'", String::from_utf8_lossy(args.bytes(index))))
     })
 }
 
-fn scan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn scan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let cursor = cursor(args, 1)?;
     let options = ScanOptions::read(args)?;
     // One buffer for all keys: the cursor goes before them, and is known after them.
@@ -96,7 +96,7 @@ fn scan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 }
 
 /// Keys go into the reply as they are met: memory is that of the reply.
-fn keys(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn keys(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let pattern = Some(args.bytes(1)).filter(|pattern| *pattern != b"*");
     sink.deferred();
     let mut cursor = Cursor::START;
@@ -114,7 +114,7 @@ fn keys(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn randomkey(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn randomkey(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let mut key = context.random_key();
     if key.is_none() && !context.engine.keyspace.is_empty(context.db) {
         // So few keys in such large tables that chance has missed them all.
@@ -139,27 +139,27 @@ impl Context<'_, '_> {
         let sees_expired = self.sees_expired();
         let op = Op::untouched(self.db, self.now_ms, &mut self.local.effects.recorder);
         let op = Op { sees_expired, ..op };
-        match &mut self.hold {
-            Hold::Batch(batch) => batch.random_key(&op, &mut self.local.rng),
-            Hold::World(_, guards) => {
+        match &mut self.locked {
+            Locked::Batch(batch) => batch.random_key(&op, &mut self.local.rng),
+            Locked::World(_, guards) => {
                 let shards = self.engine.keyspace.shard_count();
                 let start = self.local.rng.below(shards);
                 let mut ids = (start..shards).chain(0..start);
                 ids.find_map(|id| guards.shard_by_id(id).random_key(&op, <[u8]>::to_vec))
             }
-            Hold::Guards(_) | Hold::Key(_) | Hold::Nothing => {
+            Locked::Guards(_) | Locked::Key(_) | Locked::Nothing => {
                 unreachable!("a walk does not run under the locks of some keys")
             }
         }
     }
 }
 
-fn dbsize(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn dbsize(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.count(context.engine.keyspace.len(context.db));
     Ok(())
 }
 
-fn flushdb(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn flushdb(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     check_flush(args)?;
     let db = context.db;
     flush(context, db..=db);
@@ -167,7 +167,7 @@ fn flushdb(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn flushall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn flushall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     check_flush(args)?;
     // At most 256 databases.
     let last = (context.engine.keyspace.database_count() - 1) as u8;
@@ -177,13 +177,13 @@ fn flushall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
 }
 
 /// SYNC and ASYNC are the same: the keys are gone when the answer comes, and their memory follows in small steps.
-fn check_flush(args: &Args<'_>) -> Result<(), Error> {
+fn check_flush(args: &Args<'_>) -> Result {
     let known = args.len() == 1 || args.len() == 2 && (args.is(1, "SYNC") || args.is(1, "ASYNC"));
     if known { Ok(()) } else { Err(ErrorCode::Syntax.into()) }
 }
 
 fn flush(context: &mut Context<'_, '_>, dbs: std::ops::RangeInclusive<u8>) {
-    if let Hold::World(world, guards) = &mut context.hold {
+    if let Locked::World(world, guards) = &mut context.locked {
         // The flush locks every shard itself.
         **guards = world.guards();
         let op = &mut Op::new(*dbs.start(), context.now_ms, &mut context.local.effects.recorder);
@@ -192,7 +192,7 @@ fn flush(context: &mut Context<'_, '_>, dbs: std::ops::RangeInclusive<u8>) {
     dbs.for_each(|db| context.written_all(db));
 }
 
-fn swapdb(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn swapdb(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let bounds = i64::from(i32::MIN)..=i64::from(i32::MAX);
     let one = args.int_in_said(1, bounds.clone(), "invalid first DB index")?;
     let two = args.int_in_said(2, bounds, "invalid second DB index")?;
@@ -200,7 +200,7 @@ fn swapdb(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
         return Err(Error::err("DB index is out of range"));
     }
     let (one, two) = (one as u8, two as u8);
-    if let Hold::World(world, guards) = &mut context.hold
+    if let Locked::World(world, guards) = &mut context.locked
         && one != two
     {
         **guards = world.guards();

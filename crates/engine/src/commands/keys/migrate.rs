@@ -10,7 +10,7 @@ use crate::blocking::{self, Empty};
 use crate::carrier::{Arrival, Cargo};
 use crate::context::{Context, Local};
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::keys::{self, MIGRATE_KEY_AT, MIGRATE_OPTIONS_AT};
 use crate::reply::ReplySink;
@@ -32,7 +32,7 @@ struct Options {
 }
 
 impl Options {
-    fn parse(args: &Args<'_>) -> Result<Self, Error> {
+    fn parse(args: &Args<'_>) -> Result<Self> {
         let mut options = Self::default();
         let mut at = MIGRATE_OPTIONS_AT;
         while at < args.len() {
@@ -63,7 +63,7 @@ impl Options {
     }
 }
 
-fn migrate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn migrate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let options = Options::parse(args)?;
     let (timeout_ms, target_db) = (args.int(5)?, args.int(4)?);
     let timeout_ms = u64::try_from(timeout_ms).ok().filter(|ms| *ms > 0).unwrap_or(TIMEOUT_MS);
@@ -111,7 +111,7 @@ fn migrate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
 }
 
 /// Whether `migrate-allow` names the target, or nobody.
-fn check_host(engine: &Engine, args: &Args<'_>) -> Result<(), Error> {
+fn check_host(engine: &Engine, args: &Args<'_>) -> Result {
     let allowed = engine.config.text("migrate-allow");
     let target = [args.bytes(1), b":", args.bytes(2)].concat();
     let mut named = allowed.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).peekable();
@@ -184,7 +184,7 @@ impl Engine {
 }
 
 /// Removes the keys that have arrived and are as they were. Says whether others were changed meanwhile.
-fn take_away(context: &mut Context<'_, '_>, cargo: &Cargo, arrived: &[bool]) -> Result<bool, Error> {
+fn take_away(context: &mut Context<'_, '_>, cargo: &Cargo, arrived: &[bool]) -> Result<bool> {
     let mut changed = false;
     let arrived = cargo.items.iter().zip(arrived).filter(|(_, arrived)| **arrived && !cargo.copy);
     for (item, _) in arrived {

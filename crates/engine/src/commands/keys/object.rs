@@ -5,7 +5,7 @@ use weft_store::{AccessMode, KeyInfo};
 use crate::args::Args;
 use crate::commands::common::help;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
 
@@ -18,11 +18,7 @@ pub(crate) const LIST: &[Entry] = &[
 ];
 
 /// What is known of a key, without counting an access. Without the key null is the answer.
-fn info(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<Option<KeyInfo>, Error> {
+fn info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<Option<KeyInfo>> {
     let key = context.key(args, 2);
     let (shard, mut op) = context.shard(&key)?;
     let info = shard.info(&mut op, &key);
@@ -32,7 +28,7 @@ fn info(
     Ok(info)
 }
 
-fn encoding(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn encoding(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if let Some(info) = info(context, args, sink)? {
         sink.bulk(info.encoding.as_bytes());
     }
@@ -40,7 +36,7 @@ fn encoding(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
 }
 
 /// Always 1: no value belongs to two keys.
-fn refcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn refcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if info(context, args, sink)?.is_some() {
         sink.int(1);
     }
@@ -51,7 +47,7 @@ fn is_lfu(context: &Context<'_, '_>) -> bool {
     matches!(context.engine.keyspace.access_mode(), AccessMode::Lfu { .. })
 }
 
-fn idletime(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn idletime(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let Some(info) = info(context, args, sink)? else { return Ok(()) };
     if is_lfu(context) {
         return Err(Error::err(
@@ -63,7 +59,7 @@ fn idletime(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
     Ok(())
 }
 
-fn freq(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn freq(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let Some(info) = info(context, args, sink)? else { return Ok(()) };
     if !is_lfu(context) {
         return Err(Error::err(
@@ -75,7 +71,7 @@ fn freq(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn object_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn object_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let lines = [
         "ENCODING <key>",
         "    Return the kind of internal representation used in order to store the value",

@@ -10,7 +10,7 @@ use weft_store::{Digits, End, Expiry, List, ListLimit, ListMut, NewValue, Object
 use crate::acl::User;
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::keys::has_unnamed;
 use crate::notify;
@@ -36,7 +36,7 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    fn parse(args: &Args<'a>, read_only: bool) -> Result<Self, Error> {
+    fn parse(args: &Args<'a>, read_only: bool) -> Result<Self> {
         let mut options = Self::default();
         let mut at = 2;
         while at < args.len() {
@@ -78,7 +78,7 @@ struct Source {
     is_set: bool,
 }
 
-fn source(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<Source, Error> {
+fn source(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<Source> {
     let key = context.key(args, 1);
     let (shard, mut op) = context.shard(&key)?;
     let Some(value) = shard.get(&mut op, &key) else {
@@ -100,7 +100,7 @@ fn source(context: &mut Context<'_, '_>, args: &Args<'_>) -> Result<Source, Erro
 }
 
 /// What a pattern stands for with an element in place of its `*`: a string, or with `->` a field of a hash.
-fn look_up(context: &mut Context<'_, '_>, pattern: &[u8], element: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+fn look_up(context: &mut Context<'_, '_>, pattern: &[u8], element: &[u8]) -> Result<Option<Vec<u8>>> {
     if pattern == b"#" {
         return Ok(Some(element.to_vec()));
     }
@@ -122,7 +122,7 @@ fn look_up(context: &mut Context<'_, '_>, pattern: &[u8], element: &[u8]) -> Res
     })
 }
 
-fn weight(text: &[u8]) -> Result<f64, Error> {
+fn weight(text: &[u8]) -> Result<f64> {
     crate::number::parse_double(text).ok_or_else(not_a_weight)
 }
 
@@ -131,11 +131,7 @@ fn not_a_weight() -> Error {
 }
 
 /// Puts the elements in order.
-fn order(
-    context: &mut Context<'_, '_>,
-    elements: &mut Vec<Box<[u8]>>,
-    options: &Options<'_>,
-) -> Result<(), Error> {
+fn order(context: &mut Context<'_, '_>, elements: &mut Vec<Box<[u8]>>, options: &Options<'_>) -> Result {
     let turn = |order: Ordering| if options.descending { order.reverse() } else { order };
     if !options.alpha {
         let mut weighed = Vec::with_capacity(elements.len());
@@ -172,12 +168,7 @@ fn window(len: usize, limit: Option<(i64, i64)>) -> std::ops::Range<usize> {
     start..start.saturating_add(count).min(len)
 }
 
-fn sort(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    read_only: bool,
-) -> Result<(), Error> {
+fn sort(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, read_only: bool) -> Result {
     let mut options = Options::parse(args, read_only)?;
     let (user, db_count) = (&context.session.user, context.engine.keyspace.database_count());
     check_rights(user, args, &options, (context.db, db_count))?;
@@ -202,17 +193,12 @@ fn sort(
 }
 
 /// The same for one that another server runs, which is refused there if it is no such command.
-pub(crate) fn check_rights_of(user: &User, args: &Args<'_>, dbs: (u8, usize)) -> Result<(), Error> {
+pub(crate) fn check_rights_of(user: &User, args: &Args<'_>, dbs: (u8, usize)) -> Result {
     Options::parse(args, false).map_or(Ok(()), |options| check_rights(user, args, &options, dbs))
 }
 
 /// What the command table cannot say: STORE's key must be allowed, and for BY and GET every key.
-fn check_rights(
-    user: &User,
-    args: &Args<'_>,
-    options: &Options<'_>,
-    (db, db_count): (u8, usize),
-) -> Result<(), Error> {
+fn check_rights(user: &User, args: &Args<'_>, options: &Options<'_>, (db, db_count): (u8, usize)) -> Result {
     if user.all {
         return Ok(());
     }
@@ -235,7 +221,7 @@ fn reply(
     sink: &mut ReplySink<'_>,
     shown: &[Box<[u8]>],
     options: &Options<'_>,
-) -> Result<(), Error> {
+) -> Result {
     sink.array(shown.len() * options.get.len().max(1));
     for element in shown {
         if options.get.is_empty() {
@@ -257,7 +243,7 @@ fn store(
     shown: &[Box<[u8]>],
     options: &Options<'_>,
     name: &[u8],
-) -> Result<(), Error> {
+) -> Result {
     let limit = ListLimit::from_config(context.engine.settings.list_max_listpack_size.load(Relaxed));
     let mut built = List::default();
     let mut list = ListMut::new(&mut built, limit);

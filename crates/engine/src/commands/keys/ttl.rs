@@ -4,7 +4,7 @@
 use crate::args::Args;
 use crate::commands::common::expiry::{self, Conditions, EX, EXAT, PX, PXAT, Unit};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::Result;
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::reply::ReplySink;
@@ -22,23 +22,23 @@ pub(crate) const LIST: &[Entry] = &[
 ];
 
 /// An argument that fits in 32 bits: a database.
-pub(super) fn i32_argument(args: &Args<'_>, index: usize) -> Result<i64, Error> {
+pub(super) fn i32_argument(args: &Args<'_>, index: usize) -> Result<i64> {
     args.int_in(index, i64::from(i32::MIN)..=i64::from(i32::MAX))
 }
 
-fn expire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn expire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     set_expiry(context, args, sink, EX)
 }
 
-fn pexpire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn pexpire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     set_expiry(context, args, sink, PX)
 }
 
-fn expireat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn expireat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     set_expiry(context, args, sink, EXAT)
 }
 
-fn pexpireat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn pexpireat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     set_expiry(context, args, sink, PXAT)
 }
 
@@ -47,7 +47,7 @@ fn set_expiry(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     unit: Unit,
-) -> Result<(), Error> {
+) -> Result {
     let conditions = Conditions::read(args, 3..args.len())?;
     let at_ms = any_time(args, 2, unit, context.now_ms)?;
     let (key, has_come) = (context.key(args, 1), context.has_come());
@@ -72,7 +72,7 @@ fn set_expiry(
 
 /// A time argument as milliseconds since 1970. It may lie in the past, and what is
 /// before all others counts as the first.
-fn any_time(args: &Args<'_>, index: usize, unit: Unit, now_ms: u64) -> Result<u64, Error> {
+fn any_time(args: &Args<'_>, index: usize, unit: Unit, now_ms: u64) -> Result<u64> {
     let value = args.int(index)?;
     let ms = if unit.seconds { value.checked_mul(1000) } else { Some(value) };
     let base = if unit.relative { now_ms } else { 0 };
@@ -80,23 +80,19 @@ fn any_time(args: &Args<'_>, index: usize, unit: Unit, now_ms: u64) -> Result<u6
     Ok(u64::try_from(ms).unwrap_or(0).max(expiry::FIRST_MS))
 }
 
-fn ttl(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn ttl(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     show_expiry(context, args, sink, EX)
 }
 
-fn pttl(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn pttl(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     show_expiry(context, args, sink, PX)
 }
 
-fn expiretime(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn expiretime(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     show_expiry(context, args, sink, EXAT)
 }
 
-fn pexpiretime(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn pexpiretime(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     show_expiry(context, args, sink, PXAT)
 }
 
@@ -106,7 +102,7 @@ fn show_expiry(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     unit: Unit,
-) -> Result<(), Error> {
+) -> Result {
     let (key, now_ms) = (context.key(args, 1), context.now_ms);
     let (shard, mut op) = context.shard(&key)?;
     op.touch = false;
@@ -124,7 +120,7 @@ fn show_expiry(
     Ok(())
 }
 
-fn persist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn persist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let (shard, mut op) = context.shard(&key)?;
     let expires = shard.expire_ms(&mut op, &key).flatten().is_some();

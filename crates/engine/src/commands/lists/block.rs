@@ -10,31 +10,18 @@ use super::{end_argument, is_list};
 use crate::args::Args;
 use crate::blocking::{Empty, timeout_ms};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::Result;
 use crate::reply::ReplySink;
 
-pub(super) fn blpop(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn blpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     pop_first(context, args, sink, End::Front)
 }
 
-pub(super) fn brpop(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn brpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     pop_first(context, args, sink, End::Back)
 }
 
-fn pop_first(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    end: End,
-) -> Result<(), Error> {
+fn pop_first(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, end: End) -> Result {
     let last = args.len() - 1;
     let timeout_ms = timeout_ms(context, args, last)?;
     for index in 1..last {
@@ -52,11 +39,7 @@ fn pop_first(
     context.wait_for_one(args, sink, (1..last, timeout_ms))
 }
 
-pub(super) fn blmpop(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn blmpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let asked = Multiple::read(args, 2)?;
     let timeout_ms = timeout_ms(context, args, 1)?;
     for index in asked.keys.clone() {
@@ -74,21 +57,13 @@ pub(super) fn blmpop(
     context.wait_for_one(args, sink, (asked.keys, timeout_ms))
 }
 
-pub(super) fn blmove(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn blmove(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let ends = (end_argument(args, 3)?, end_argument(args, 4)?);
     let timeout_ms = timeout_ms(context, args, 5)?;
     move_one(context, args, sink, (ends, timeout_ms))
 }
 
-pub(super) fn brpoplpush(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn brpoplpush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let timeout_ms = timeout_ms(context, args, 3)?;
     move_one(context, args, sink, ((End::Back, End::Front), timeout_ms))
 }
@@ -98,7 +73,7 @@ fn move_one(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     (ends, timeout_ms): ((End, End), u64),
-) -> Result<(), Error> {
+) -> Result {
     let (from, to) = (context.key(args, 1), context.key(args, 2));
     if is_list(context, &from)? {
         is_list(context, &to)?;

@@ -5,39 +5,23 @@ use weft_store::{Changed, End, ListRef};
 use super::{as_list, is_list, limit, place, push_event, span};
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{ErrorCode, Result};
 use crate::notify;
 use crate::reply::ReplySink;
 
-pub(super) fn lpush(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn lpush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     push(context, args, sink, (End::Front, true))
 }
 
-pub(super) fn rpush(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn rpush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     push(context, args, sink, (End::Back, true))
 }
 
-pub(super) fn lpushx(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn lpushx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     push(context, args, sink, (End::Front, false))
 }
 
-pub(super) fn rpushx(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn rpushx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     push(context, args, sink, (End::Back, false))
 }
 
@@ -46,7 +30,7 @@ fn push(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     (end, create): (End, bool),
-) -> Result<(), Error> {
+) -> Result {
     let key = context.key(args, 1);
     let limit = limit(context);
     let (shard, mut op) = context.shard(&key)?;
@@ -64,11 +48,7 @@ fn push(
     Ok(())
 }
 
-pub(super) fn lset(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn lset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     if !is_list(context, &key)? {
         return Err(ErrorCode::NoSuchKey.into());
@@ -91,11 +71,7 @@ pub(super) fn lset(
     Ok(())
 }
 
-pub(super) fn linsert(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn linsert(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let behind = args.is(2, "AFTER");
     if !behind && !args.is(2, "BEFORE") {
         return Err(ErrorCode::Syntax.into());
@@ -121,11 +97,7 @@ pub(super) fn linsert(
     Ok(())
 }
 
-pub(super) fn lrem(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn lrem(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let count = args.int_in(2, -i64::MAX..=i64::MAX)?;
     let (key, limit) = (context.key(args, 1), limit(context));
     let (shard, mut op) = context.shard(&key)?;
@@ -144,11 +116,7 @@ pub(super) fn lrem(
     Ok(())
 }
 
-pub(super) fn ltrim(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn ltrim(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (start, end) = (args.int(2)?, args.int(3)?);
     let (key, limit) = (context.key(args, 1), limit(context));
     let (shard, mut op) = context.shard(&key)?;

@@ -17,7 +17,7 @@ use weft_store::{End, Key, ListLimit, ListRef, ObjectRef, ValueRef};
 
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 
 pub(crate) const LIST: &[Entry] = &[
@@ -52,12 +52,12 @@ fn limit(context: &Context<'_, '_>) -> ListLimit {
 
 /// The list at a key, for reading.
 #[inline]
-fn find<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<ListRef<'c>>, Error> {
+fn find<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<ListRef<'c>>> {
     let (shard, mut op) = context.shard(key)?;
     as_list(shard.get(&mut op, key))
 }
 
-fn as_list(value: Option<ValueRef<'_>>) -> Result<Option<ListRef<'_>>, Error> {
+fn as_list(value: Option<ValueRef<'_>>) -> Result<Option<ListRef<'_>>> {
     match value {
         None => Ok(None),
         Some(ValueRef::Object(ObjectRef::List(list))) => Ok(Some(list)),
@@ -66,7 +66,7 @@ fn as_list(value: Option<ValueRef<'_>>) -> Result<Option<ListRef<'_>>, Error> {
 }
 
 /// Whether a key holds a list, before a write to it; another type is an error.
-fn is_list(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<bool, Error> {
+fn is_list(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<bool> {
     let (shard, mut op) = context.shard(key)?;
     as_list(shard.peek(&mut op, key)).map(|list| list.is_some())
 }
@@ -88,7 +88,7 @@ pub(crate) fn span(start: i64, end: i64, len: usize) -> std::ops::Range<usize> {
 }
 
 /// `LEFT` or `RIGHT`.
-fn end_argument(args: &Args<'_>, index: usize) -> Result<End, Error> {
+fn end_argument(args: &Args<'_>, index: usize) -> Result<End> {
     if args.is(index, "LEFT") {
         Ok(End::Front)
     } else if args.is(index, "RIGHT") {

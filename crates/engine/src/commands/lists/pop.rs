@@ -6,32 +6,19 @@ use weft_store::{Changed, End, Key};
 use super::{end_argument, is_list, limit, pop_event, push_event};
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::notify;
 use crate::reply::ReplySink;
 
-pub(super) fn lpop(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn lpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     pop(context, args, sink, End::Front)
 }
 
-pub(super) fn rpop(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn rpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     pop(context, args, sink, End::Back)
 }
 
-fn pop(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    end: End,
-) -> Result<(), Error> {
+fn pop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, end: End) -> Result {
     let key = context.key(args, 1);
     match args.len() {
         2 => {
@@ -60,7 +47,7 @@ pub(super) fn take(
     key: &Key<'_>,
     end: End,
     taken: impl FnOnce(&[u8]),
-) -> Result<bool, Error> {
+) -> Result<bool> {
     let limit = limit(context);
     let (shard, mut op) = context.shard(key)?;
     let emptied = shard.change_list(&mut op, key, false, limit, |list| {
@@ -68,7 +55,7 @@ pub(super) fn take(
         Changed::yes(list.is_empty())
     })?;
     let Some(emptied) = emptied else { return Ok(false) };
-    tell_taken(context, key, end, emptied);
+    notify_taken(context, key, end, emptied);
     Ok(true)
 }
 
@@ -78,7 +65,7 @@ pub(super) fn take_many(
     key: &Key<'_>,
     (end, count): (End, usize),
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     let limit = limit(context);
     let (shard, mut op) = context.shard(key)?;
     let emptied = shard.change_list(&mut op, key, false, limit, |list| {
@@ -89,12 +76,12 @@ pub(super) fn take_many(
         }
         Changed::yes(list.is_empty())
     })?;
-    tell_taken(context, key, end, emptied == Some(true));
+    notify_taken(context, key, end, emptied == Some(true));
     Ok(())
 }
 
 #[inline]
-fn tell_taken(context: &mut Context<'_, '_>, key: &Key<'_>, end: End, emptied: bool) {
+fn notify_taken(context: &mut Context<'_, '_>, key: &Key<'_>, end: End, emptied: bool) {
     context.notify(notify::LIST, pop_event(end), key);
     if emptied {
         context.notify(notify::GENERIC, "del", key);
@@ -113,7 +100,7 @@ pub(super) struct Multiple {
 
 impl Multiple {
     /// Reads the arguments from the number of keys on.
-    pub(super) fn read(args: &Args<'_>, from: usize) -> Result<Self, Error> {
+    pub(super) fn read(args: &Args<'_>, from: usize) -> Result<Self> {
         let text = "numkeys should be greater than 0";
         let keys = args.int_in_said(from, 1..=i64::MAX, text)?;
         let end_at = usize::try_from(keys).ok().and_then(|keys| keys.checked_add(from + 1));
@@ -142,11 +129,7 @@ fn multiple_error(args: &Args<'_>, end_at: usize) -> Error {
     ErrorCode::Syntax.into()
 }
 
-pub(super) fn lmpop(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn lmpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let asked = Multiple::read(args, 1)?;
     for index in asked.keys {
         let key = context.key(args, index);
@@ -160,20 +143,12 @@ pub(super) fn lmpop(
     Ok(())
 }
 
-pub(super) fn lmove(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn lmove(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let ends = (end_argument(args, 3)?, end_argument(args, 4)?);
     move_one(context, args, sink, ends)
 }
 
-pub(super) fn rpoplpush(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn rpoplpush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     move_one(context, args, sink, (End::Back, End::Front))
 }
 
@@ -182,7 +157,7 @@ fn move_one(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     ends: (End, End),
-) -> Result<(), Error> {
+) -> Result {
     let (from, to) = (context.key(args, 1), context.key(args, 2));
     if !is_list(context, &from)? {
         sink.null();
@@ -198,7 +173,7 @@ pub(super) fn move_between(
     (from, to): (&Key<'_>, &Key<'_>),
     (pop_end, push_end): (End, End),
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     let limit = limit(context);
     let same = from.bytes() == to.bytes();
     let mut element = Vec::new();
@@ -223,7 +198,7 @@ pub(super) fn move_between(
         })?;
     }
     context.notify(notify::LIST, push_event(push_end), to);
-    tell_taken(context, from, pop_end, emptied == Some(true));
+    notify_taken(context, from, pop_end, emptied == Some(true));
     sink.bulk(&element);
     Ok(())
 }

@@ -5,23 +5,15 @@ use weft_store::ListRef;
 use super::{find, place, span};
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::reply::ReplySink;
 
-pub(super) fn llen(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn llen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.count(find(context, &context.key(args, 1))?.map_or(0, ListRef::len));
     Ok(())
 }
 
-pub(super) fn lindex(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn lindex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let Some(list) = find(context, &context.key(args, 1))? else {
         sink.null();
         return Ok(());
@@ -34,11 +26,7 @@ pub(super) fn lindex(
     Ok(())
 }
 
-pub(super) fn lrange(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn lrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (start, end) = (args.int(2)?, args.int(3)?);
     let Some(list) = find(context, &context.key(args, 1))? else {
         sink.array(0);
@@ -65,7 +53,7 @@ struct Search {
 }
 
 impl Search {
-    fn read(args: &Args<'_>) -> Result<Self, Error> {
+    fn read(args: &Args<'_>) -> Result<Self> {
         let mut search = Self { back: false, skip: 0, count: 1, many: false, visits_max: usize::MAX };
         let mut index = 3;
         while index < args.len() {
@@ -114,11 +102,7 @@ fn unlimited_if_zero(value: i64) -> usize {
     usize::try_from(value).ok().filter(|&value| value > 0).unwrap_or(usize::MAX)
 }
 
-pub(super) fn lpos(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn lpos(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let search = Search::read(args)?;
     let list = find(context, &context.key(args, 1))?;
     if search.many {

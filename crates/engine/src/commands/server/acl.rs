@@ -6,7 +6,7 @@ use weft_store::Section;
 use crate::acl::{Selector, category};
 use crate::args::{Args, OwnedArgs, check_arity};
 use crate::context::Context;
-use crate::error::{Error, full_name};
+use crate::error::{Error, Result, full_name};
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
 use crate::requests::What;
@@ -33,7 +33,7 @@ const GENPASS_BITS_MAX: i64 = 4096;
 /// Entries that ACL LOG answers when it is not told how many.
 const LOG_ENTRIES: i64 = 10;
 
-fn setuser(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn setuser(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let rules: Vec<&[u8]> = args.rest(3).collect();
     context.engine.set_user(args.bytes(2), &rules).map_err(Error::err)?;
     keep(context, args.bytes(2))?;
@@ -42,7 +42,7 @@ fn setuser(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
 }
 
 /// Has log and snapshots carry a user as it is now, unless there is a file for users.
-fn keep(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), Error> {
+fn keep(context: &mut Context<'_, '_>, name: &[u8]) -> Result {
     if !context.engine.has_acl_file() {
         let user = context.engine.acl.user(name).map(|user| user.describe());
         context.set_entry(Section::Users, name, user.as_deref())?;
@@ -50,7 +50,7 @@ fn keep(context: &mut Context<'_, '_>, name: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-fn deluser(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn deluser(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.rest(2).any(|name| name == crate::acl::DEFAULT_USER.as_bytes()) {
         return Err(Error::err("The 'default' user cannot be removed"));
     }
@@ -65,7 +65,7 @@ fn deluser(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn getuser(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn getuser(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let Some(user) = context.engine.acl.user(args.bytes(2)) else {
         sink.null();
         return Ok(());
@@ -100,7 +100,7 @@ fn write_selector(selector: &Selector, sink: &mut ReplySink<'_>) {
     sink.bulk(selector.describe_dbs().as_bytes());
 }
 
-fn list(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn list(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let users = context.engine.acl.users();
     sink.array(users.len());
     for user in users {
@@ -109,31 +109,31 @@ fn list(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
     Ok(())
 }
 
-fn users(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn users(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let users = context.engine.acl.users();
     sink.array(users.len());
     users.iter().for_each(|user| sink.bulk(user.name.as_bytes()));
     Ok(())
 }
 
-fn whoami(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn whoami(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.bulk(context.session.user.name.as_bytes());
     Ok(())
 }
 
-fn load(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn load(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.engine.load_acl_file().map_err(Error::err)?;
     sink.ok();
     Ok(())
 }
 
-fn save(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn save(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.engine.save_acl_file().map_err(Error::err)?;
     sink.ok();
     Ok(())
 }
 
-fn cat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn cat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     match args.len() {
         2 => {
             // Categories of modules count only if something of them is served; that of scripts is always known.
@@ -164,7 +164,7 @@ fn cat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     Ok(())
 }
 
-fn genpass(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn genpass(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let bits = match args.len() {
         2 => 256,
         3 => args.int(2)?,
@@ -185,7 +185,7 @@ fn genpass(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -
     Ok(())
 }
 
-fn dryrun(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn dryrun(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let text = |index| String::from_utf8_lossy(args.bytes(index)).into_owned();
     let user = context.engine.acl.user(args.bytes(2));
     let user = user.ok_or_else(|| Error::err(format!("User '{}' not found", text(2))))?;
@@ -205,7 +205,7 @@ fn dryrun(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn log(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn log(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let count = match args.len() {
         2 => LOG_ENTRIES,
         3 if args.is(2, "RESET") => {

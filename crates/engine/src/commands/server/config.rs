@@ -15,7 +15,7 @@ use crate::config::table::{self, DIRECTIVES};
 use crate::config::{PROTECTED, SetError};
 use crate::context::Context;
 use crate::durable::Order;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::glob;
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
@@ -30,7 +30,7 @@ pub(crate) const LIST: &[Entry] = &[
     ("CONFIG HELP", Scope::None, config_help),
 ];
 
-fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let mut found: BTreeMap<&[u8], usize> = BTreeMap::new();
     for pattern in args.rest(2) {
         if !pattern.iter().any(|byte| b"[*?".contains(byte)) {
@@ -60,7 +60,7 @@ fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     Ok(())
 }
 
-fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() % 2 == 1 {
         return Err(ErrorCode::Syntax.into());
     }
@@ -79,7 +79,7 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
         })
     })?;
     let sets = |directive: &[u8]| pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(directive));
-    if sets(b"appendfsync") && engine.special.has(special::HELD) {
+    if sets(b"appendfsync") && engine.special.has(special::WITHHELD) {
         // What was answered before replies waited is on the disk when this is answered, also in a transaction.
         context.local.effects.recorder.waits_for_all(&engine.keyspace);
     }
@@ -103,13 +103,13 @@ pub(super) fn is_allowed(number: u8, session: &Session) -> bool {
     }
 }
 
-fn resetstat(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn resetstat(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.engine.reset_stats(context.local.worker);
     sink.ok();
     Ok(())
 }
 
-fn rewrite(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn rewrite(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let config = &context.engine.config;
     let Some(file) = config.file() else {
         return Err(Error::err("The server is running without a config file"));
@@ -119,7 +119,7 @@ fn rewrite(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn config_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn config_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     help::answer(
         sink,
         "CONFIG",

@@ -3,14 +3,14 @@
 
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::reply::ReplySink;
 
 /// The last slot.
 const LAST: i64 = 16_383;
 
 /// The only node: its id, and where it is, as the client has come to it. An error where there is no cluster behind.
-fn only_node(context: &Context<'_, '_>) -> Result<(String, String, i64), Error> {
+fn only_node(context: &Context<'_, '_>) -> Result<(String, String, i64)> {
     if !context.engine.is_cluster() {
         return Err(Error::err("This instance has cluster support disabled"));
     }
@@ -23,11 +23,7 @@ fn only_node(context: &Context<'_, '_>) -> Result<(String, String, i64), Error> 
     })
 }
 
-pub(super) fn slots(
-    context: &mut Context<'_, '_>,
-    _: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn slots(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (id, host, port) = only_node(context)?;
     sink.array(1);
     sink.array(3);
@@ -41,11 +37,7 @@ pub(super) fn slots(
     Ok(())
 }
 
-pub(super) fn shards(
-    context: &mut Context<'_, '_>,
-    _: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn shards(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (id, host, port) = only_node(context)?;
     sink.array(1);
     sink.map(2);
@@ -69,22 +61,14 @@ pub(super) fn shards(
     Ok(())
 }
 
-pub(super) fn nodes(
-    context: &mut Context<'_, '_>,
-    _: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn nodes(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (id, host, port) = only_node(context)?;
     let line = format!("{id} {host}:{port}@{port} myself,master - 0 0 1 connected 0-{LAST}\n");
     sink.bulk(line.as_bytes());
     Ok(())
 }
 
-pub(super) fn info(
-    context: &mut Context<'_, '_>,
-    _: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn info(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     only_node(context)?;
     let text = format!(
         "cluster_enabled:1\r\ncluster_state:ok\r\ncluster_slots_assigned:{0}\r\ncluster_slots_ok:{0}\r\n\
@@ -96,7 +80,7 @@ pub(super) fn info(
     Ok(())
 }
 
-pub(super) fn id(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+pub(super) fn id(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (id, ..) = only_node(context)?;
     sink.bulk(id.as_bytes());
     Ok(())

@@ -13,7 +13,7 @@ use crate::blocking::Empty;
 use crate::commands::common::help;
 use crate::context::Context;
 use crate::durable::{Farewell, Order};
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::info::{self, VERSION};
 use crate::reply::ReplySink;
@@ -35,7 +35,7 @@ pub(crate) const LIST: &[Entry] = &[
     ("TIME", Scope::None, time),
 ];
 
-type Outcome = Result<(), Error>;
+type Outcome = Result;
 
 fn server_info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
     let text = info::info(context.engine, args.rest(1), context.now_ms);

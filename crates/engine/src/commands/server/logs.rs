@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::command_log::LogKind;
 use crate::commands::common::help;
 use crate::context::Context;
-use crate::error::{Error, full_name};
+use crate::error::{Error, Result, full_name};
 use crate::handler::{Entry, Scope};
 use crate::histogram::Counts;
 use crate::latency;
@@ -35,14 +35,14 @@ pub(crate) const LIST: &[Entry] = &[
     ("LATENCY RESET", Scope::None, latency_reset),
 ];
 
-type Outcome = Result<(), Error>;
+type Outcome = Result;
 
-fn count(args: &Args<'_>, index: usize) -> Result<usize, Error> {
+fn count(args: &Args<'_>, index: usize) -> Result<usize> {
     let count = args.int_in_said(index, -1..=i64::MAX, "count should be greater than or equal to -1")?;
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-fn kind(args: &Args<'_>, index: usize) -> Result<LogKind, Error> {
+fn kind(args: &Args<'_>, index: usize) -> Result<LogKind> {
     LogKind::from_name(args.bytes(index))
         .ok_or_else(|| Error::err("type should be one of the following: slow, large-request, large-reply"))
 }

@@ -11,7 +11,7 @@ use weft_store::Section;
 use crate::args::Args;
 use crate::commands::common::help;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::info::MemoryFigures;
 use crate::reply::ReplySink;
@@ -30,7 +30,7 @@ const EMPTY_BYTES_MAX: usize = 5 << 20;
 /// Overheads below this are not worth a word.
 const OVERHEAD_BYTES_MIN: usize = 10 << 20;
 
-type Outcome = Result<(), Error>;
+type Outcome = Result;
 
 /// The size of a value is known, so nothing is sampled and SAMPLES changes nothing.
 fn usage(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
@@ -157,7 +157,7 @@ fn report(figures: &MemoryFigures, clients: usize) -> String {
     }
     if over(figures.active_bytes, figures.used_bytes, 13) {
         text.push_str(
-            " * Pages: those that hold entries are more than 1.3 times the entries. Sparse pages are compacted in the \
+            " * Pages: those that locked entries are more than 1.3 times the entries. Sparse pages are compacted in the \
              background; this is usual for some seconds after many keys went.\n",
         );
     }

@@ -6,14 +6,14 @@ use crate::args::Args;
 use crate::blocking::Empty;
 use crate::context::Context;
 use crate::durable::Order;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
 
 pub(crate) const LIST: &[Entry] = &[("WAIT", Scope::None, wait), ("WAITAOF", Scope::None, waitaof)];
 
 /// A timeout argument in milliseconds; 0 waits for ever.
-fn timeout_ms(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<u64, Error> {
+fn timeout_ms(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<u64> {
     let ms = args.int_said(index, "timeout is not an integer or out of range")?;
     let ms = u64::try_from(ms).map_err(|_| Error::err("timeout is negative"))?;
     if ms > (i64::MAX as u64).saturating_sub(context.now_ms) {
@@ -22,7 +22,7 @@ fn timeout_ms(context: &Context<'_, '_>, args: &Args<'_>, index: usize) -> Resul
     Ok(ms)
 }
 
-fn wait(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn wait(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let replicas = args.int(1)?;
     let timeout_ms = timeout_ms(context, args, 2)?;
     if replicas <= 0 || !context.may_block() {
@@ -33,7 +33,7 @@ fn wait(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     context.block(args.to_owned_args(), (0..0, &[]), (timeout_ms, Empty::Zero))
 }
 
-fn waitaof(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn waitaof(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let local = args.int_in(1, 0..=1)?;
     let replicas = args.count(2)?;
     let timeout_ms = timeout_ms(context, args, 3)?;

@@ -3,7 +3,7 @@
 
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::keys;
 use crate::reply::ReplySink;
@@ -59,12 +59,12 @@ pub(crate) const LIST: &[Entry] = &[
     ("CLUSTER SYNCSLOTS", Scope::None, no_cluster),
 ];
 
-fn no_cluster(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
+fn no_cluster(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     Err(Error::err("This instance has cluster support disabled"))
 }
 
 /// Of what the table has under CLUSTER this server answers little; what it refuses is not offered.
-fn cluster_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn cluster_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let lines = [
         "KEYSLOT <key>",
         "    The slot that a key would have in a cluster.",
@@ -76,30 +76,25 @@ fn cluster_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>)
 }
 
 /// A replica's first words. There is no log yet that could be sent.
-fn no_replicas(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
+fn no_replicas(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     Err(Error::err(
         "this server does not replicate: it sends neither its data nor its changes. weft export rdb FILE writes its data, \
          MONITOR shows what it is sent",
     ))
 }
 
-fn keyslot(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn keyslot(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.int(keys::key_slot(args.bytes(2)).into());
     Ok(())
 }
 
-fn readonly(
-    context: &mut Context<'_, '_>,
-    _: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    on: bool,
-) -> Result<(), Error> {
+fn readonly(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>, on: bool) -> Result {
     context.session.info.set_flag(client_flag::READONLY, on);
     sink.ok();
     Ok(())
 }
 
-fn role(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn role(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.array(3);
     sink.bulk(b"master");
     sink.int(0);
@@ -108,7 +103,7 @@ fn role(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Resu
 }
 
 /// NO ONE is what the server is anyway; another server it cannot follow.
-fn replicaof(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn replicaof(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.is(1, "NO") && args.is(2, "ONE") {
         sink.ok();
         return Ok(());
@@ -120,7 +115,7 @@ fn replicaof(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     Err(Error::err(format!("this server does not replicate: it cannot follow {host}:{port}")))
 }
 
-fn failover(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Result<(), Error> {
+fn failover(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     if args.len() == 2 && args.is(1, "ABORT") {
         return Err(Error::err("No failover in progress."));
     }
@@ -129,7 +124,7 @@ fn failover(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> 
 }
 
 /// The arguments of FAILOVER are read before it is seen that there is no replica.
-fn check_failover(args: &Args<'_>) -> Result<(), Error> {
+fn check_failover(args: &Args<'_>) -> Result {
     let (mut at, mut to, mut force, mut timeout) = (1, false, false, false);
     while at < args.len() {
         let more = args.len() - at - 1;
@@ -150,7 +145,7 @@ fn check_failover(args: &Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn monitor(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn monitor(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if !context.may_block() {
         return Err(Error::err("MONITOR isn't allowed for DENY BLOCKING client"));
     }

@@ -9,7 +9,7 @@ use crate::commands::common::collection::{
     NOT_POSITIVE, check_random, key_count, positive, random_count, scan_cursor, scan_nothing, scan_options,
 };
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::reply::ReplySink;
@@ -35,12 +35,12 @@ pub(crate) const LIST: &[Entry] = &[
 ];
 
 /// The set at a key, for reading.
-fn read<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<SetRef<'c>>, Error> {
+fn read<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<SetRef<'c>>> {
     let (shard, mut op) = context.shard(key)?;
     Ok(shard.get_set(&mut op, key)?)
 }
 
-fn sadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn sadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let limits = context.set_limits();
     let (shard, mut op) = context.shard(&key)?;
@@ -62,7 +62,7 @@ fn remove<'a>(
     context: &mut Context<'_, '_>,
     key: &Key<'_>,
     members: impl Iterator<Item = &'a [u8]>,
-) -> Result<usize, Error> {
+) -> Result<usize> {
     let limits = context.set_limits();
     let (shard, mut op) = context.shard(key)?;
     let gone = shard.change_set(&mut op, key, false, limits, |set| {
@@ -77,14 +77,14 @@ fn remove<'a>(
     Ok(gone)
 }
 
-fn srem(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn srem(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let gone = remove(context, &key, args.rest(2))?;
     sink.count(gone);
     Ok(())
 }
 
-fn smove(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn smove(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (from, to, member) = (context.key(args, 1), context.key(args, 2), args.bytes(3));
     let (shard, mut op) = context.shard(&from)?;
     let Some(source) = shard.peek(&mut op, &from) else {
@@ -116,14 +116,14 @@ fn smove(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn sismember(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn sismember(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let set = read(context, &key)?;
     sink.int(set.is_some_and(|set| set.contains(args.bytes(2))).into());
     Ok(())
 }
 
-fn smismember(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn smismember(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let set = read(context, &key)?;
     sink.array(args.len() - 2);
@@ -133,14 +133,14 @@ fn smismember(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySi
     Ok(())
 }
 
-fn scard(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn scard(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let set = read(context, &key)?;
     sink.count(set.map_or(0, SetRef::len));
     Ok(())
 }
 
-fn spop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn spop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() > 3 {
         return Err(ErrorCode::Syntax.into());
     }
@@ -169,7 +169,7 @@ fn spop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 }
 
 /// SPOP of everything.
-fn pop_all(context: &mut Context<'_, '_>, key: &Key<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn pop_all(context: &mut Context<'_, '_>, key: &Key<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (shard, mut op) = context.shard(key)?;
     if let Some(set) = shard.peek(&mut op, key).and_then(|value| value.as_set()) {
         sink.set(set.len());
@@ -188,7 +188,7 @@ fn pop_some(
     key: &Key<'_>,
     count: usize,
     sink: &mut ReplySink<'_>,
-) -> Result<usize, Error> {
+) -> Result<usize> {
     let limits = context.set_limits();
     let popped = context.with_dice(|context, dice| {
         let (shard, mut op) = context.shard(key)?;
@@ -207,11 +207,7 @@ fn pop_some(
     Ok(popped)
 }
 
-fn srandmember(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn srandmember(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() > 3 {
         return Err(ErrorCode::Syntax.into());
     }
@@ -241,7 +237,7 @@ fn srandmember(
     })
 }
 
-fn smembers(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn smembers(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let set = read(context, &key)?;
     sink.set_of_bulks(set.map_or(0, SetRef::len), |out| {
@@ -257,7 +253,7 @@ fn look_up<'k>(
     context: &mut Context<'_, '_>,
     args: &Args<'k>,
     places: std::ops::Range<usize>,
-) -> Result<Vec<Key<'k>>, Error> {
+) -> Result<Vec<Key<'k>>> {
     let keys: Vec<Key<'k>> = places.map(|place| context.key(args, place)).collect();
     for key in &keys {
         read(context, key)?;
@@ -278,7 +274,7 @@ fn intersection(context: &Context<'_, '_>, keys: &[Key<'_>], visit: impl FnMut(&
     }
 }
 
-fn sinter(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn sinter(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let keys = look_up(context, args, 1..args.len())?;
     let mut members = Vec::new();
     intersection(context, &keys, |member| {
@@ -290,7 +286,7 @@ fn sinter(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn sintercard(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn sintercard(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let count = key_count(args, 1)?;
     let mut limit = 0;
     let mut at = 2 + count;
@@ -324,17 +320,13 @@ fn store(
     sink: &mut ReplySink<'_>,
     event: &str,
     result: Set,
-) -> Result<(), Error> {
+) -> Result {
     let key = context.key(args, 1);
     sink.count(result.view().len());
     context.store(&key, (notify::SET, event), Object::Set(result))
 }
 
-fn sinterstore(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn sinterstore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let keys = look_up(context, args, 2..args.len())?;
     let smallest = view(context, &keys).into_iter().flatten().min_by_key(|set| set.len());
     let from_ints = smallest.is_some_and(SetRef::is_ints);
@@ -367,17 +359,13 @@ fn show(sink: &mut ReplySink<'_>, result: &Set) {
     result.view().iter().for_each(|member| sink.bulk(&member));
 }
 
-fn sunion(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn sunion(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let keys = look_up(context, args, 1..args.len())?;
     show(sink, &union(context, &keys));
     Ok(())
 }
 
-fn sunionstore(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn sunionstore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let keys = look_up(context, args, 2..args.len())?;
     let result = union(context, &keys);
     store(context, args, sink, "sunionstore", result)
@@ -412,19 +400,19 @@ fn difference(context: &Context<'_, '_>, keys: &[Key<'_>]) -> Set {
     })
 }
 
-fn sdiff(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn sdiff(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let keys = look_up(context, args, 1..args.len())?;
     show(sink, &difference(context, &keys));
     Ok(())
 }
 
-fn sdiffstore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn sdiffstore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let keys = look_up(context, args, 2..args.len())?;
     let result = difference(context, &keys);
     store(context, args, sink, "sdiffstore", result)
 }
 
-fn sscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn sscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let cursor = scan_cursor(args)?;
     let key = context.key(args, 1);
     let Some(set) = read(context, &key)? else {

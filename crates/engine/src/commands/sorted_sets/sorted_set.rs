@@ -11,7 +11,7 @@ use crate::commands::common::collection::{
     check_random, random_count, scan_cursor, scan_nothing, scan_options,
 };
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::reply::ReplySink;
@@ -30,10 +30,7 @@ pub(crate) const LIST: &[Entry] = &[
 ];
 
 /// The sorted set at a key, for reading.
-pub(crate) fn read<'c>(
-    context: &'c mut Context<'_, '_>,
-    key: &Key<'_>,
-) -> Result<Option<SortedSetRef<'c>>, Error> {
+pub(crate) fn read<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<SortedSetRef<'c>>> {
     let (shard, mut op) = context.shard(key)?;
     Ok(shard.get_sorted_set(&mut op, key)?)
 }
@@ -81,7 +78,7 @@ impl Options {
         }
         (all, args.len())
     }
-    fn check(self, pairs: usize) -> Result<(), Error> {
+    fn check(self, pairs: usize) -> Result {
         if self.nx && self.xx {
             return Err(Error::err("XX and NX options at the same time are not compatible"));
         }
@@ -117,7 +114,7 @@ struct Added {
     no_number: bool,
 }
 
-fn zadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (options, first) = Options::parse(args);
     let left = args.len() - first;
     if left == 0 || !left.is_multiple_of(2) {
@@ -132,7 +129,7 @@ fn zadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     add(context, args, sink, (options, &pairs))
 }
 
-fn zincrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zincrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     // Valkey reads ZADD's options here too, and finds no pair behind them.
     if ["NX", "XX", "GT", "LT", "CH", "INCR"].iter().any(|name| args.is(2, name)) {
         return Err(ErrorCode::Syntax.into());
@@ -142,7 +139,7 @@ fn zincrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
 }
 
 /// Members with scores, from the score at `first` on.
-fn pairs<'a>(args: &Args<'a>, first: usize) -> Result<Vec<(&'a [u8], f64)>, Error> {
+fn pairs<'a>(args: &Args<'a>, first: usize) -> Result<Vec<(&'a [u8], f64)>> {
     (first..args.len()).step_by(2).map(|at| Ok((args.bytes(at + 1), args.double(at)?))).collect()
 }
 
@@ -152,7 +149,7 @@ pub(crate) fn add(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     (options, pairs): (Options, &[(&[u8], f64)]),
-) -> Result<(), Error> {
+) -> Result {
     let longest = pairs.iter().map(|(member, _)| member.len()).max().unwrap_or(0);
     let key = context.key(args, 1);
     let limits = context.sorted_set_limits();
@@ -194,7 +191,7 @@ pub(crate) fn add(
     Ok(())
 }
 
-fn zrem(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zrem(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let limits = context.sorted_set_limits();
     let (shard, mut op) = context.shard(&key)?;
@@ -211,19 +208,19 @@ fn zrem(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 }
 
 /// Tells of members that were removed, and of the key if it went with them.
-pub(crate) fn removed(context: &mut Context<'_, '_>, key: &Key<'_>, event: &str) -> Result<(), Error> {
+pub(crate) fn removed(context: &mut Context<'_, '_>, key: &Key<'_>, event: &str) -> Result {
     context.notify(notify::ZSET, event, key);
     context.notify_if_gone(key)
 }
 
-fn zcard(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zcard(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let set = read(context, &key)?;
     sink.count(set.map_or(0, SortedSetRef::len));
     Ok(())
 }
 
-fn zscore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zscore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     match read(context, &key)?.and_then(|set| set.score(args.bytes(2))) {
         Some(score) => sink.double(score),
@@ -232,7 +229,7 @@ fn zscore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn zmscore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zmscore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let set = read(context, &key)?;
     sink.array(args.len() - 2);
@@ -245,11 +242,11 @@ fn zmscore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn zrank(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zrank(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     rank(context, args, sink, |rank, _| rank)
 }
 
-fn zrevrank(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zrevrank(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     rank(context, args, sink, |rank, len| len - 1 - rank)
 }
 
@@ -258,7 +255,7 @@ fn rank(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     show: impl Fn(usize, usize) -> usize,
-) -> Result<(), Error> {
+) -> Result {
     if args.len() > 4 {
         return Err(Error::arity(args.spec));
     }
@@ -286,11 +283,7 @@ fn rank(
     Ok(())
 }
 
-fn zrandmember(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn zrandmember(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     if args.len() == 2 {
         return context.with_dice(|context, dice| {
@@ -333,7 +326,7 @@ fn zrandmember(
     })
 }
 
-fn zscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zscan(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let cursor = scan_cursor(args)?;
     let key = context.key(args, 1);
     let Some(set) = read(context, &key)? else {

@@ -5,7 +5,7 @@ use weft_store::{Key, Object, SetRef, SortedSet, SortedSetMut, SortedSetRef, Val
 use crate::args::Args;
 use crate::commands::common::collection::positive;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, Result, full_name};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::reply::ReplySink;
@@ -64,7 +64,7 @@ enum Source<'c> {
 }
 
 impl<'c> Source<'c> {
-    fn of(value: Option<ValueRef<'c>>) -> Result<Self, Error> {
+    fn of(value: Option<ValueRef<'c>>) -> Result<Self> {
         let Some(value) = value else { return Ok(Self::None) };
         let set = value.as_set().map(Self::Set);
         set.or_else(|| value.as_sorted_set().map(Self::Sorted)).ok_or_else(|| ErrorCode::WrongType.into())
@@ -113,7 +113,7 @@ impl<'k> Request<'k> {
         args: &Args<'k>,
         at: usize,
         operation: Operation,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self> {
         let count = args.int(at)?;
         if count < 1 {
             let name = full_name(args.spec);
@@ -139,12 +139,7 @@ impl<'k> Request<'k> {
         Ok(request)
     }
 
-    fn options(
-        &mut self,
-        args: &Args<'_>,
-        (from, store): (usize, bool),
-        operation: Operation,
-    ) -> Result<(), Error> {
+    fn options(&mut self, args: &Args<'_>, (from, store): (usize, bool), operation: Operation) -> Result {
         let scored = matches!(operation, Operation::Union | Operation::Inter);
         let count = self.keys.len();
         let mut at = from;
@@ -243,15 +238,15 @@ impl<'k> Request<'k> {
     }
 }
 
-fn zunion(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zunion(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     show(context, args, sink, Operation::Union)
 }
 
-fn zinter(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zinter(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     show(context, args, sink, Operation::Inter)
 }
 
-fn zdiff(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zdiff(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     show(context, args, sink, Operation::Diff)
 }
 
@@ -260,7 +255,7 @@ fn show(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     operation: Operation,
-) -> Result<(), Error> {
+) -> Result {
     let request = Request::parse(context, args, 1, operation)?;
     let result = request.build(context, operation);
     let set = result.view();
@@ -281,23 +276,15 @@ fn show(
     Ok(())
 }
 
-fn zunionstore(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn zunionstore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     store(context, args, sink, (Operation::Union, "zunionstore"))
 }
 
-fn zinterstore(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn zinterstore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     store(context, args, sink, (Operation::Inter, "zinterstore"))
 }
 
-fn zdiffstore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zdiffstore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     store(context, args, sink, (Operation::Diff, "zdiffstore"))
 }
 
@@ -306,7 +293,7 @@ fn store(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     (operation, event): (Operation, &str),
-) -> Result<(), Error> {
+) -> Result {
     let request = Request::parse(context, args, 2, operation)?;
     let mut result = request.build(context, operation);
     let (limits, backing) = (context.sorted_set_limits(), context.engine.keyspace.backing());
@@ -317,7 +304,7 @@ fn store(
     Ok(())
 }
 
-fn zintercard(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zintercard(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let request = Request::parse(context, args, 1, Operation::Card)?;
     let mut found = 0;
     request.common(context, |_, _| {

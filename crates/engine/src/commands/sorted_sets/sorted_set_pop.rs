@@ -8,7 +8,7 @@ use crate::args::Args;
 use crate::blocking::timeout_ms;
 use crate::commands::common::collection::{NOT_POSITIVE, positive};
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
 
@@ -42,7 +42,7 @@ impl End {
 type Taken = Vec<(Vec<u8>, f64)>;
 
 /// How many members the sorted set at a key has; 0 without the key.
-fn len(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<usize, Error> {
+fn len(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<usize> {
     let (shard, mut op) = context.shard(key)?;
     match shard.peek(&mut op, key) {
         None => Ok(0),
@@ -51,7 +51,7 @@ fn len(context: &mut Context<'_, '_>, key: &Key<'_>) -> Result<usize, Error> {
 }
 
 /// Takes up to `count` members from an end, which come in that order.
-fn take(context: &mut Context<'_, '_>, key: &Key<'_>, end: End, count: usize) -> Result<Taken, Error> {
+fn take(context: &mut Context<'_, '_>, key: &Key<'_>, end: End, count: usize) -> Result<Taken> {
     let limits = context.sorted_set_limits();
     let (shard, mut op) = context.shard(key)?;
     let mut taken = Taken::new();
@@ -70,20 +70,15 @@ fn take(context: &mut Context<'_, '_>, key: &Key<'_>, end: End, count: usize) ->
     Ok(taken)
 }
 
-fn zpopmin(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zpopmin(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     pop(context, args, sink, End::Min)
 }
 
-fn zpopmax(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zpopmax(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     pop(context, args, sink, End::Max)
 }
 
-fn pop(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    end: End,
-) -> Result<(), Error> {
+fn pop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, end: End) -> Result {
     if args.len() > 3 {
         return Err(ErrorCode::Syntax.into());
     }
@@ -105,12 +100,7 @@ fn pop(
 }
 
 /// Takes one member into the reply, which is flat, also where pairs are not.
-fn pop_one(
-    context: &mut Context<'_, '_>,
-    key: &Key<'_>,
-    sink: &mut ReplySink<'_>,
-    end: End,
-) -> Result<(), Error> {
+fn pop_one(context: &mut Context<'_, '_>, key: &Key<'_>, sink: &mut ReplySink<'_>, end: End) -> Result {
     let limits = context.sorted_set_limits();
     let (shard, mut op) = context.shard(key)?;
     let taken = shard.change_sorted_set(&mut op, key, false, limits, |set| {
@@ -141,7 +131,7 @@ struct Request {
 
 impl Request {
     /// Reads the number of keys from argument `at`, and what follows.
-    fn parse(args: &Args<'_>, at: usize) -> Result<Self, Error> {
+    fn parse(args: &Args<'_>, at: usize) -> Result<Self> {
         let keys = positive(args, at, "numkeys should be greater than 0")?;
         if keys == 0 {
             return Err(Error::err("numkeys should be greater than 0"));
@@ -175,7 +165,7 @@ fn first_with_members<'k>(
     context: &mut Context<'_, '_>,
     args: &Args<'k>,
     keys: std::ops::Range<usize>,
-) -> Result<Option<Key<'k>>, Error> {
+) -> Result<Option<Key<'k>>> {
     let mut other_type = None;
     for place in keys {
         let key = context.key(args, place);
@@ -201,7 +191,7 @@ fn show_named(sink: &mut ReplySink<'_>, key: &Key<'_>, taken: &Taken) {
     }
 }
 
-fn zmpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zmpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let request = Request::parse(args, 1)?;
     let Some(key) = first_with_members(context, args, request.keys)? else {
         sink.null_array();
@@ -212,7 +202,7 @@ fn zmpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn bzmpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn bzmpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let request = Request::parse(args, 2)?;
     let timeout_ms = timeout_ms(context, args, 1)?;
     let Some(key) = first_with_members(context, args, request.keys.clone())? else {
@@ -225,11 +215,11 @@ fn bzmpop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn bzpopmin(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn bzpopmin(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     blocking_pop(context, args, sink, End::Min)
 }
 
-fn bzpopmax(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn bzpopmax(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     blocking_pop(context, args, sink, End::Max)
 }
 
@@ -238,7 +228,7 @@ fn blocking_pop(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     end: End,
-) -> Result<(), Error> {
+) -> Result {
     let last = args.len() - 1;
     let timeout_ms = timeout_ms(context, args, last)?;
     let Some(key) = first_with_members(context, args, 1..last)? else {

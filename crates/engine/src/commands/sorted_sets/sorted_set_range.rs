@@ -7,7 +7,7 @@ use weft_store::{Changed, LexBound, Object, ScoreRange, SortedSet, SortedSetMut,
 use super::sorted_set::{read, removed};
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::number::parse_bound;
@@ -65,7 +65,7 @@ fn lex_bound(text: &[u8]) -> Option<LexBound<'_>> {
 
 impl<'a> Bounds<'a> {
     /// Reads the lower end from argument `min`, the upper from `max`.
-    fn parse(args: &Args<'a>, by: By, (min, max): (usize, usize)) -> Result<Self, Error> {
+    fn parse(args: &Args<'a>, by: By, (min, max): (usize, usize)) -> Result<Self> {
         match by {
             By::Rank => Ok(Self::Rank(args.int(min)?, args.int(max)?)),
             By::Score => {
@@ -115,7 +115,7 @@ type Fixed = (Option<By>, Option<bool>);
 
 impl<'a> Request<'a> {
     /// Reads the ends at `at` and `at + 1`, and the options behind them.
-    fn parse(args: &Args<'a>, at: usize, fixed: Fixed, store: bool) -> Result<Self, Error> {
+    fn parse(args: &Args<'a>, at: usize, fixed: Fixed, store: bool) -> Result<Self> {
         let (mut by, mut reverse) = fixed;
         let mut with_scores = false;
         let mut limit = (0, -1);
@@ -181,52 +181,31 @@ pub(crate) fn spanned(args: &Args<'_>, at: usize, by: By, set: SortedSetRef<'_>)
     fixed.iter().map(len).max().unwrap_or(0)
 }
 
-fn zrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     range(context, args, sink, (None, None))
 }
 
-fn zrevrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zrevrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     range(context, args, sink, (Some(By::Rank), Some(true)))
 }
 
-fn zrangebyscore(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn zrangebyscore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     range(context, args, sink, (Some(By::Score), Some(false)))
 }
 
-fn zrevrangebyscore(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn zrevrangebyscore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     range(context, args, sink, (Some(By::Score), Some(true)))
 }
 
-fn zrangebylex(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn zrangebylex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     range(context, args, sink, (Some(By::Lex), Some(false)))
 }
 
-fn zrevrangebylex(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn zrevrangebylex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     range(context, args, sink, (Some(By::Lex), Some(true)))
 }
 
-fn range(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    fixed: Fixed,
-) -> Result<(), Error> {
+fn range(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, fixed: Fixed) -> Result {
     let request = Request::parse(args, 2, fixed, false)?;
     let key = context.key(args, 1);
     let Some(set) = read(context, &key)? else {
@@ -249,11 +228,7 @@ fn range(
     Ok(())
 }
 
-fn zrangestore(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn zrangestore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let request = Request::parse(args, 3, (None, None), true)?;
     let (target, source) = (context.key(args, 1), context.key(args, 2));
     let (limits, backing) = (context.sorted_set_limits(), context.engine.keyspace.backing());
@@ -273,20 +248,15 @@ fn zrangestore(
     Ok(())
 }
 
-fn zcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     count(context, args, sink, By::Score)
 }
 
-fn zlexcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn zlexcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     count(context, args, sink, By::Lex)
 }
 
-fn count(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    by: By,
-) -> Result<(), Error> {
+fn count(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, by: By) -> Result {
     let bounds = Bounds::parse(args, by, (2, 3))?;
     let key = context.key(args, 1);
     let set = read(context, &key)?;
@@ -294,27 +264,15 @@ fn count(
     Ok(())
 }
 
-fn zremrangebyrank(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn zremrangebyrank(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     remove_range(context, args, sink, (By::Rank, "zremrangebyrank"))
 }
 
-fn zremrangebyscore(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn zremrangebyscore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     remove_range(context, args, sink, (By::Score, "zremrangebyscore"))
 }
 
-fn zremrangebylex(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn zremrangebylex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     remove_range(context, args, sink, (By::Lex, "zremrangebylex"))
 }
 
@@ -323,7 +281,7 @@ fn remove_range(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     (by, event): (By, &str),
-) -> Result<(), Error> {
+) -> Result {
     let bounds = Bounds::parse(args, by, (2, 3))?;
     let key = context.key(args, 1);
     let limits = context.sorted_set_limits();

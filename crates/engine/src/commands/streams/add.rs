@@ -7,7 +7,7 @@ use weft_store::{Changed, Key, StreamId, StreamLimit, StreamMut};
 use super::{find, parse_strict, reply_id, strict_id};
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::notify;
 use crate::reply::ReplySink;
 
@@ -56,7 +56,7 @@ struct Options {
 }
 
 impl Options {
-    fn parse(args: &Args<'_>, is_add: bool) -> Result<Self, Error> {
+    fn parse(args: &Args<'_>, is_add: bool) -> Result<Self> {
         let mut options = Self::default();
         let mut at = 2;
         while at < args.len() {
@@ -89,7 +89,7 @@ impl Options {
     }
 
     /// Passes over `~` or `=` before a threshold.
-    fn skip_mark(&mut self, args: &Args<'_>, at: usize) -> Result<usize, Error> {
+    fn skip_mark(&mut self, args: &Args<'_>, at: usize) -> Result<usize> {
         if self.to.is_some() {
             let text = "syntax error, MAXLEN and MINID options at the same time are not compatible";
             return Err(Error::err(text));
@@ -101,7 +101,7 @@ impl Options {
     }
 
     /// The trimming asked for, once everything has been parsed.
-    fn trim(&self, is_add: bool, block_entries_max: u64) -> Result<Option<Trim>, Error> {
+    fn trim(&self, is_add: bool, block_entries_max: u64) -> Result<Option<Trim>> {
         if self.limit.is_some_and(|limit| limit > 0) && self.to.is_none() {
             let text = "syntax error, LIMIT cannot be used without specifying a trimming strategy";
             return Err(Error::err(text));
@@ -124,11 +124,7 @@ impl Options {
     }
 }
 
-pub(super) fn xadd(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let options = Options::parse(args, true)?;
     let at = options.id_at;
     let want = match args.bytes(at) {
@@ -177,7 +173,7 @@ fn append(
     want: NewId,
     now_ms: u64,
     add: impl FnOnce(&mut StreamMut<'_>, StreamId) -> Result<(), AppendError>,
-) -> Result<StreamId, Error> {
+) -> Result<StreamId> {
     if stream.log().last_id() == StreamId::MAX {
         return Err(Error::err("The stream has exhausted the last possible ID, unable to add more items"));
     }
@@ -197,16 +193,12 @@ fn change<R>(
     context: &mut Context<'_, '_>,
     key: &Key<'_>,
     change: impl FnOnce(&mut StreamMut<'_>) -> Changed<R>,
-) -> Result<Option<R>, Error> {
+) -> Result<Option<R>> {
     let (shard, mut op) = context.shard(key)?;
     Ok(shard.change_stream(&mut op, key, false, change)?)
 }
 
-pub(super) fn xtrim(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xtrim(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let block_entries_max = limit(context).block_entries_max;
     let trim = Options::parse(args, false)?.trim(false, block_entries_max)?;
     let key = context.key(args, 1);
@@ -222,11 +214,7 @@ pub(super) fn xtrim(
     Ok(())
 }
 
-pub(super) fn xdel(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     if find(context, &key)?.is_none() {
         sink.int(0);
@@ -245,11 +233,7 @@ pub(super) fn xdel(
     Ok(())
 }
 
-pub(super) fn xsetid(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xsetid(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let id = strict_id(args.bytes(2))?;
     let (mut entries_added, mut max_deleted_id) = (None, StreamId::MIN);
     let mut at = 3;
@@ -280,12 +264,7 @@ pub(super) fn xsetid(
     Ok(())
 }
 
-fn set_id(
-    stream: &mut StreamMut<'_>,
-    id: StreamId,
-    added: Option<u64>,
-    max_deleted_id: StreamId,
-) -> Result<(), Error> {
+fn set_id(stream: &mut StreamMut<'_>, id: StreamId, added: Option<u64>, max_deleted_id: StreamId) -> Result {
     let log = stream.log();
     let smaller = |than: &str| Err(Error::err(format!("The ID specified in XSETID is smaller than {than}")));
     if id < log.max_deleted_id() {
@@ -306,11 +285,7 @@ fn set_id(
     Ok(())
 }
 
-pub(super) fn xlen(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xlen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let len = find(context, &key)?.map_or(0, |stream| stream.log().len());
     sink.int(len as i64);

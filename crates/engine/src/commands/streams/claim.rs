@@ -7,7 +7,7 @@ use super::read::find_group;
 use super::{reply_entry, reply_id, shown, start_id, strict_id};
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::notify;
 use crate::reply::ReplySink;
 
@@ -17,7 +17,7 @@ const COUNT_DEFAULT: u64 = 100;
 const COUNT_MAX: i64 = i64::MAX / 16;
 
 /// A number, or an error of its own.
-fn int_or(args: &Args<'_>, at: usize, text: &'static str) -> Result<i64, Error> {
+fn int_or(args: &Args<'_>, at: usize, text: &'static str) -> Result<i64> {
     args.int(at).map_err(|_| Error::err(text))
 }
 
@@ -28,7 +28,7 @@ struct Request {
 }
 
 impl Request {
-    fn parse(args: &Args<'_>, now_ms: u64) -> Result<Self, Error> {
+    fn parse(args: &Args<'_>, now_ms: u64) -> Result<Self> {
         let min_idle = int_or(args, 4, "Invalid min-idle-time argument for XCLAIM")?;
         let ids: Vec<StreamId> = (5..args.len()).map_while(|at| strict_id(args.bytes(at)).ok()).collect();
         let mut claim = StreamClaim {
@@ -79,11 +79,7 @@ fn reply_claimed(sink: &mut ReplySink<'_>, entry: &Entry<'_>, just_id: bool) {
     if just_id { reply_id(sink, entry.id) } else { reply_entry(sink, entry) }
 }
 
-pub(super) fn xclaim(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xclaim(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (key, names) = (context.key(args, 1), (args.bytes(2), args.bytes(3)));
     find_group(context, &key, names.0)?;
     let now_ms = context.now_ms;
@@ -106,22 +102,18 @@ pub(super) fn xclaim(
         Changed { result: is_new, changed }
     })?;
     sink.close();
-    tell_new(context, &key, is_new);
+    notify_new(context, &key, is_new);
     Ok(())
 }
 
 /// Tells of a consumer that was made.
-fn tell_new(context: &mut Context<'_, '_>, key: &Key<'_>, is_new: Option<bool>) {
+fn notify_new(context: &mut Context<'_, '_>, key: &Key<'_>, is_new: Option<bool>) {
     if is_new == Some(true) {
         context.notify(notify::STREAM, "xgroup-createconsumer", key);
     }
 }
 
-pub(super) fn xautoclaim(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xautoclaim(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let min_idle = int_or(args, 4, "Invalid min-idle-time argument for XAUTOCLAIM")?;
     let start = start_id(args.bytes(5))?;
     let (mut count, mut just_id) = (COUNT_DEFAULT, false);
@@ -165,6 +157,6 @@ pub(super) fn xautoclaim(
         gone.iter().for_each(|&id| reply_id(sink, id));
         Changed { result: is_new, changed: is_new || !entries.is_empty() || !gone.is_empty() }
     })?;
-    tell_new(context, &key, is_new);
+    notify_new(context, &key, is_new);
     Ok(())
 }

@@ -9,13 +9,13 @@ use crate::args::Args;
 use crate::commands::common::help;
 use crate::commands::common::help::subcommand_syntax;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::notify;
 use crate::reply::ReplySink;
 use crate::waits::News;
 
 /// CREATE's and SETID's options after the id.
-fn options(args: &Args<'_>, may_create: bool) -> Result<(bool, Option<u64>), Error> {
+fn options(args: &Args<'_>, may_create: bool) -> Result<(bool, Option<u64>)> {
     let (mut create, mut entries_read) = (false, None);
     let mut at = 5;
     while at < args.len() {
@@ -53,16 +53,12 @@ pub(super) fn no_group_for_key(key: &Key<'_>, group: &[u8]) -> Error {
 }
 
 /// Checks that key and group are there.
-fn require_group(context: &mut Context<'_, '_>, key: &Key<'_>, group: &[u8]) -> Result<(), Error> {
+fn require_group(context: &mut Context<'_, '_>, key: &Key<'_>, group: &[u8]) -> Result {
     let stream = find(context, key)?.ok_or_else(key_required)?;
     stream.group(group).map(|_| ()).ok_or_else(|| no_group_for_key(key, group))
 }
 
-pub(super) fn create(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn create(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (create, entries_read) = options(args, true)?;
     let (key, name) = (context.key(args, 2), args.bytes(3));
     let (last_id, is_new) = match find(context, &key)? {
@@ -95,11 +91,7 @@ pub(super) fn create(
     Ok(())
 }
 
-pub(super) fn set_id(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn set_id(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (_, entries_read) = options(args, false)?;
     let (key, name) = (context.key(args, 2), args.bytes(3));
     require_group(context, &key, name)?;
@@ -123,7 +115,7 @@ fn change<R: Default>(
     key: &Key<'_>,
     name: &[u8],
     change: impl FnOnce(&mut GroupMut<'_>) -> Changed<R>,
-) -> Result<R, Error> {
+) -> Result<R> {
     let (shard, mut op) = context.shard(key)?;
     let result = shard.change_beside_entries(&mut op, key, |stream| match stream.group_mut(name) {
         Some((_, mut group)) => change(&mut group),
@@ -132,11 +124,7 @@ fn change<R: Default>(
     Ok(result.unwrap_or_default())
 }
 
-pub(super) fn destroy(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn destroy(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (key, name) = (context.key(args, 2), args.bytes(3));
     find(context, &key)?.ok_or_else(key_required)?;
     let (shard, mut op) = context.shard(&key)?;
@@ -158,7 +146,7 @@ pub(super) fn create_consumer(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     let (key, group, name) = (context.key(args, 2), args.bytes(3), args.bytes(4));
     require_group(context, &key, group)?;
     let now_ms = context.now_ms;
@@ -177,7 +165,7 @@ pub(super) fn delete_consumer(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     let (key, group, name) = (context.key(args, 2), args.bytes(3), args.bytes(4));
     require_group(context, &key, group)?;
     let removed = change(context, &key, group, |group| {
@@ -191,11 +179,7 @@ pub(super) fn delete_consumer(
     Ok(())
 }
 
-pub(super) fn show_help(
-    _: &mut Context<'_, '_>,
-    _: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn show_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     help::answer(
         sink,
         "XGROUP",
@@ -219,11 +203,7 @@ pub(super) fn show_help(
     Ok(())
 }
 
-pub(super) fn xack(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xack(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (key, name) = (context.key(args, 1), args.bytes(2));
     if find(context, &key)?.is_none_or(|stream| stream.group(name).is_none()) {
         sink.int(0);
@@ -248,7 +228,7 @@ struct Range<'a> {
 }
 
 impl<'a> Range<'a> {
-    fn parse(args: &Args<'a>) -> Result<Option<Self>, Error> {
+    fn parse(args: &Args<'a>) -> Result<Option<Self>> {
         match args.len() {
             3 => return Ok(None),
             6..=9 => {}
@@ -269,11 +249,7 @@ impl<'a> Range<'a> {
     }
 }
 
-pub(super) fn xpending(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xpending(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let range = Range::parse(args)?;
     let key = context.key(args, 1);
     let now_ms = context.now_ms;

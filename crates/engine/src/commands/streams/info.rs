@@ -9,7 +9,7 @@ use crate::args::Args;
 use crate::commands::common::help;
 use crate::commands::common::help::subcommand_syntax;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{ErrorCode, Result};
 use crate::reply::ReplySink;
 
 /// COUNT of FULL where none is given.
@@ -34,11 +34,7 @@ fn id_field(sink: &mut ReplySink<'_>, name: &str, id: StreamId) {
     reply_id(sink, id);
 }
 
-pub(super) fn stream(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn stream(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 2);
     let stream = find(context, &key)?.ok_or(ErrorCode::NoSuchKey)?;
     let count = match args.len() {
@@ -145,11 +141,7 @@ fn reply_consumers(sink: &mut ReplySink<'_>, group: &Group, count: usize) {
     }
 }
 
-pub(super) fn groups(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn groups(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 2);
     let stream = find(context, &key)?.ok_or(ErrorCode::NoSuchKey)?;
     sink.array(stream.groups().len());
@@ -166,11 +158,7 @@ pub(super) fn groups(
     Ok(())
 }
 
-pub(super) fn consumers(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn consumers(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (key, now_ms) = (context.key(args, 2), context.now_ms);
     let stream = find(context, &key)?.ok_or(ErrorCode::NoSuchKey)?;
     let group = stream.group(args.bytes(3)).ok_or_else(|| no_group_for_key(&key, args.bytes(3)))?;
@@ -187,11 +175,7 @@ pub(super) fn consumers(
     Ok(())
 }
 
-pub(super) fn show_help(
-    _: &mut Context<'_, '_>,
-    _: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn show_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     help::answer(
         sink,
         "XINFO",

@@ -20,7 +20,7 @@ use weft_store::stream::{Entry, ID_TEXT_BYTES_MAX, Stream};
 use weft_store::{Key, ObjectRef, StreamId, ValueRef};
 
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler;
 use crate::handler::Scope;
 use crate::reply::ReplySink;
@@ -66,7 +66,7 @@ struct Parsed {
 }
 
 /// `ms`, `ms-seq`; with `star` also `ms-*`. The sequence of the short form is `missing_seq`.
-fn parse_strict(text: &[u8], missing_seq: u64, star: bool) -> Result<Parsed, Error> {
+fn parse_strict(text: &[u8], missing_seq: u64, star: bool) -> Result<Parsed> {
     if text.len() > ID_ARGUMENT_BYTES_MAX {
         return Err(invalid_id());
     }
@@ -84,12 +84,12 @@ fn parse_strict(text: &[u8], missing_seq: u64, star: bool) -> Result<Parsed, Err
 }
 
 /// An id that is neither `-` nor `+`; a short one has the sequence 0.
-fn strict_id(text: &[u8]) -> Result<StreamId, Error> {
+fn strict_id(text: &[u8]) -> Result<StreamId> {
     parse_strict(text, 0, false).map(|parsed| parsed.id)
 }
 
 /// An id, or `-` or `+` for the ends.
-fn any_id(text: &[u8], missing_seq: u64) -> Result<StreamId, Error> {
+fn any_id(text: &[u8], missing_seq: u64) -> Result<StreamId> {
     match text {
         b"-" => Ok(StreamId::MIN),
         b"+" => Ok(StreamId::MAX),
@@ -98,7 +98,7 @@ fn any_id(text: &[u8], missing_seq: u64) -> Result<StreamId, Error> {
 }
 
 /// The start of a range: `(` before an id leaves it out.
-fn start_id(text: &[u8]) -> Result<StreamId, Error> {
+fn start_id(text: &[u8]) -> Result<StreamId> {
     match text {
         [b'(', rest @ ..] if !rest.is_empty() => {
             strict_id(rest)?.next().ok_or_else(|| Error::err("invalid start ID for the interval"))
@@ -108,7 +108,7 @@ fn start_id(text: &[u8]) -> Result<StreamId, Error> {
 }
 
 /// The end of a range.
-fn end_id(text: &[u8]) -> Result<StreamId, Error> {
+fn end_id(text: &[u8]) -> Result<StreamId> {
     match text {
         [b'(', rest @ ..] if !rest.is_empty() => {
             let id = parse_strict(rest, u64::MAX, false)?.id;
@@ -160,7 +160,7 @@ fn reply_entry(sink: &mut ReplySink<'_>, entry: &Entry<'_>) {
 }
 
 /// The stream at a key, for reading.
-fn find<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<&'c Stream>, Error> {
+fn find<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<&'c Stream>> {
     let (shard, mut op) = context.shard(key)?;
     match shard.get(&mut op, key) {
         None => Ok(None),

@@ -9,32 +9,19 @@ use super::{end_id, find, reply_entry, reply_id, shown, start_id, strict_id};
 use crate::args::{Args, OwnedArgs};
 use crate::blocking::Empty;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, Result, full_name};
 use crate::notify;
 use crate::reply::ReplySink;
 
-pub(super) fn xrange(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     range(context, args, sink, false)
 }
 
-pub(super) fn xrevrange(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xrevrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     range(context, args, sink, true)
 }
 
-fn range(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    reverse: bool,
-) -> Result<(), Error> {
+fn range(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, reverse: bool) -> Result {
     let (start_at, end_at) = if reverse { (3, 2) } else { (2, 3) };
     let start = start_id(args.bytes(start_at))?;
     let end = end_id(args.bytes(end_at))?;
@@ -82,7 +69,7 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn parse(args: &Args<'a>, with_group: bool) -> Result<Self, Error> {
+    fn parse(args: &Args<'a>, with_group: bool) -> Result<Self> {
         let mut request =
             Self { timeout_ms: None, count: 0, group: None, no_ack: false, keys_at: 0, streams: 0 };
         let only_group = |option: &str| {
@@ -144,7 +131,7 @@ fn unbalanced(args: &Args<'_>, with_group: bool) -> Error {
 }
 
 /// BLOCK: milliseconds.
-fn timeout_ms(args: &Args<'_>, at: usize) -> Result<u64, Error> {
+fn timeout_ms(args: &Args<'_>, at: usize) -> Result<u64> {
     let ms = args.int(at).map_err(|_| Error::err("timeout is not an integer or out of range"))?;
     let ms = u64::try_from(ms).map_err(|_| Error::err("timeout is negative"))?;
     // The end of the wait must be a time.
@@ -159,11 +146,7 @@ pub(super) fn is_ambiguous(args: &Args<'_>) -> bool {
         .is_ok_and(|request| !places.iter().copied().eq(request.keys_at..request.keys_at + request.streams))
 }
 
-pub(super) fn xread(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xread(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let request = Request::parse(args, false)?;
     let mut after = Vec::with_capacity(request.streams);
     let mut served = Vec::new();
@@ -220,7 +203,7 @@ fn block_or_null(
     sink: &mut ReplySink<'_>,
     request: &Request<'_>,
     after: Option<&[StreamId]>,
-) -> Result<(), Error> {
+) -> Result {
     let Some(timeout_ms) = request.timeout_ms.filter(|_| context.may_block()) else {
         if context.claim.is_none() {
             sink.null_array();
@@ -268,11 +251,7 @@ fn meaningless(symbol: char) -> Error {
     ))
 }
 
-pub(super) fn xreadgroup(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn xreadgroup(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let request = Request::parse(args, true)?;
     let (group, consumer) = request.group.unwrap_or_default();
     let mut parts = Vec::with_capacity(request.streams);
@@ -345,7 +324,7 @@ fn read_one(
     request: &Request<'_>,
     (group_name, consumer_name): (&[u8], &[u8]),
     part: Option<(Part, &mut ReplySink<'_>)>,
-) -> Result<(), Error> {
+) -> Result {
     let now_ms = context.now_ms;
     let (shard, mut op) = context.shard(key)?;
     let result = shard.change_beside_entries(&mut op, key, |stream| {
@@ -396,7 +375,7 @@ pub(super) fn find_group<'c>(
     context: &'c mut Context<'_, '_>,
     key: &Key<'_>,
     name: &[u8],
-) -> Result<&'c Group, Error> {
+) -> Result<&'c Group> {
     let (shard, mut op) = context.shard(key)?;
     let group = match shard.get(&mut op, key) {
         None => None,

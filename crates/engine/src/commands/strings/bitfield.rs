@@ -5,7 +5,7 @@ use weft_store::Key;
 use super::bitmap::{offset, with_string};
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::reply::ReplySink;
@@ -26,7 +26,7 @@ struct Width {
 }
 
 impl Width {
-    fn parse(text: &[u8]) -> Result<Self, Error> {
+    fn parse(text: &[u8]) -> Result<Self> {
         let (signed, digits) = match text {
             [b'i', digits @ ..] => (true, digits),
             [b'u', digits @ ..] => (false, digits),
@@ -106,7 +106,7 @@ impl Operation {
     }
 }
 
-fn parse(context: &Context<'_, '_>, args: &Args<'_>) -> Result<Vec<Operation>, Error> {
+fn parse(context: &Context<'_, '_>, args: &Args<'_>) -> Result<Vec<Operation>> {
     let mut operations = Vec::new();
     let mut overflow = Overflow::Wrap;
     let mut at = 2;
@@ -162,7 +162,7 @@ fn bitfield(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     read_only: bool,
-) -> Result<(), Error> {
+) -> Result {
     let operations = parse(context, args)?;
     let key = context.key(args, 1);
     let writes = operations.iter().filter(|operation| operation.kind != Kind::Get);
@@ -201,7 +201,7 @@ fn run(
     key: &Key<'_>,
     operation: &Operation,
     counted: bool,
-) -> Result<Option<(i64, bool)>, Error> {
+) -> Result<Option<(i64, bool)>> {
     let at = (operation.offset >> 3) as usize;
     let window = with_string(context, key, |bytes| window(bytes.unwrap_or_default(), at))?;
     let (number, behind) = number(window, operation);

@@ -8,7 +8,7 @@ use weft_store::{Digits, Expiry, INLINE_BYTES_MAX, Key, NewValue, SharedBytes};
 
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::reply::ReplySink;
@@ -26,7 +26,7 @@ pub(crate) fn with_string<R>(
     context: &mut Context<'_, '_>,
     key: &Key<'_>,
     show: impl FnOnce(Option<&[u8]>) -> R,
-) -> Result<R, Error> {
+) -> Result<R> {
     let (shard, mut op) = context.shard(key)?;
     let Some(value) = shard.get(&mut op, key) else { return Ok(show(None)) };
     let mut digits = Digits::default();
@@ -36,7 +36,7 @@ pub(crate) fn with_string<R>(
 
 /// A place of a bit: `text` is an integer, below the length that a string may have. With `bits` also `#n`, the place of
 /// the n-th field of so many bits.
-pub(crate) fn offset(context: &Context<'_, '_>, text: &[u8], bits: Option<u32>) -> Result<u64, Error> {
+pub(crate) fn offset(context: &Context<'_, '_>, text: &[u8], bits: Option<u32>) -> Result<u64> {
     let (text, factor) = match (text, bits) {
         ([b'#', rest @ ..], Some(bits)) => (rest, i64::from(bits)),
         _ => (text, 1),
@@ -54,7 +54,7 @@ const fn place(offset: u64) -> (usize, u8) {
     ((offset >> 3) as usize, 0x80 >> (offset & 7))
 }
 
-fn setbit(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn setbit(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (at, mask) = place(offset(context, args.bytes(2), None)?);
     let on = args.int_in_said(3, 0..=1, "bit is not an integer or out of range")? == 1;
     let key = context.key(args, 1);
@@ -73,7 +73,7 @@ fn setbit(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn getbit(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn getbit(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (at, mask) = place(offset(context, args.bytes(2), None)?);
     let key = context.key(args, 1);
     let byte = with_string(context, &key, |bytes| bytes.and_then(|bytes| bytes.get(at)).copied())?;
@@ -90,7 +90,7 @@ struct Span {
 
 impl Span {
     /// Reads it from argument `at` on; nothing where the arguments end before.
-    fn parse(args: &Args<'_>, at: usize) -> Result<Option<Self>, Error> {
+    fn parse(args: &Args<'_>, at: usize) -> Result<Option<Self>> {
         if args.len() == at {
             return Ok(None);
         }
@@ -134,7 +134,7 @@ fn count_ones(bytes: &[u8]) -> u64 {
     whole + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()
 }
 
-fn bitcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn bitcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let span = Span::parse(args, 2)?;
     let key = context.key(args, 1);
     let count = with_string(context, &key, |bytes| {
@@ -154,7 +154,7 @@ fn bitcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
     Ok(())
 }
 
-fn bitpos(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn bitpos(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let bit = match args.int(2)? {
         0 => false,
         1 => true,
@@ -225,7 +225,7 @@ impl Operation {
     }
 }
 
-fn bitop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn bitop(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let operation = match args.bytes(1).to_ascii_uppercase().as_slice() {
         b"AND" => Operation::And,
         b"OR" => Operation::Or,
@@ -269,7 +269,7 @@ pub(crate) fn put_bytes(
     key: &Key<'_>,
     bytes: Vec<u8>,
     expiry: Expiry,
-) -> Result<(), Error> {
+) -> Result {
     let (shard, mut op) = context.shard(key)?;
     let garbage = if bytes.len() > INLINE_BYTES_MAX {
         shard.set(&mut op, key, NewValue::Shared(SharedBytes::new(bytes)), expiry).0

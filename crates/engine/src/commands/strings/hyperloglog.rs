@@ -6,7 +6,7 @@ use weft_store::{Expiry, Key, Rng};
 use super::bitmap::{put_bytes, with_string};
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::hyperloglog::{self as hll, Corrupt, Union};
 use crate::notify;
@@ -31,7 +31,7 @@ fn with_hll<R>(
     context: &mut Context<'_, '_>,
     key: &Key<'_>,
     show: impl FnOnce(Option<&[u8]>) -> R,
-) -> Result<R, Error> {
+) -> Result<R> {
     with_string(context, key, |bytes| match bytes {
         Some(bytes) if !hll::is_valid(bytes) => {
             Err(Error::new(ErrorCode::WrongType, "Key is not a valid HyperLogLog string value."))
@@ -44,7 +44,7 @@ fn sparse_bytes_max(context: &Context<'_, '_>) -> usize {
     context.engine.settings.hll_sparse_max_bytes.load(Relaxed)
 }
 
-fn pfadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn pfadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let max = sparse_bytes_max(context);
     let sparse = with_hll(context, &key, |bytes| match bytes {
@@ -72,7 +72,7 @@ fn pfadd(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
 }
 
 /// Adds to the dense form: a byte or two for each element, in place.
-fn add_dense(context: &mut Context<'_, '_>, args: &Args<'_>, key: &Key<'_>) -> Result<bool, Error> {
+fn add_dense(context: &mut Context<'_, '_>, args: &Args<'_>, key: &Key<'_>) -> Result<bool> {
     let mut changed = false;
     for element in args.rest(2) {
         let change =
@@ -91,13 +91,13 @@ fn add_dense(context: &mut Context<'_, '_>, args: &Args<'_>, key: &Key<'_>) -> R
     Ok(changed)
 }
 
-fn write(context: &mut Context<'_, '_>, key: &Key<'_>, at: usize, bytes: &[u8]) -> Result<(), Error> {
+fn write(context: &mut Context<'_, '_>, key: &Key<'_>, at: usize, bytes: &[u8]) -> Result {
     let (shard, mut op) = context.shard(key)?;
     shard.set_range(&mut op, key, at, bytes)?;
     Ok(())
 }
 
-fn pfcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn pfcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() > 2 {
         let mut union = Union::default();
         for name in args.rest(1) {
@@ -128,7 +128,7 @@ fn pfcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn pfmerge(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn pfmerge(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let mut union = Union::default();
     let mut dense = false;
     // What the destination holds: it is looked at once, as a missing key is told of once.
@@ -154,7 +154,7 @@ fn pfmerge(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn pfdebug(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn pfdebug(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let command = args.bytes(1).to_ascii_uppercase();
     if command == b"SIMD" {
         if !args.is(2, "ON") && !args.is(2, "OFF") {
@@ -190,7 +190,7 @@ fn pfdebug(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
 }
 
 /// Puts the dense form in place of the sparse one. Says whether it was sparse.
-fn make_dense(context: &mut Context<'_, '_>, key: &Key<'_>, bytes: &[u8]) -> Result<bool, Error> {
+fn make_dense(context: &mut Context<'_, '_>, key: &Key<'_>, bytes: &[u8]) -> Result<bool> {
     if hll::is_dense(bytes) {
         return Ok(false);
     }
@@ -202,7 +202,7 @@ fn make_dense(context: &mut Context<'_, '_>, key: &Key<'_>, bytes: &[u8]) -> Res
 const SELF_TEST_ELEMENTS: u64 = 1_000_000;
 
 /// Adds many different elements to both forms: they must agree, and the error must be within six standard errors.
-fn pfselftest(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn pfselftest(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let seed = context.local.rng.next_u64();
     let (mut sparse, mut dense) = (hll::create(), hll::to_dense(&hll::create())?);
     let standard_error = 1.04 / (hll::REGISTERS as f64).sqrt();

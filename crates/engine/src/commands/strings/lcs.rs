@@ -8,7 +8,7 @@ use weft_store::Digits;
 
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
 
@@ -24,7 +24,7 @@ struct Options {
 }
 
 impl Options {
-    fn read(args: &Args<'_>) -> Result<Self, Error> {
+    fn read(args: &Args<'_>) -> Result<Self> {
         let mut options = Self::default();
         let mut index = 3;
         while index < args.len() {
@@ -50,7 +50,7 @@ impl Options {
     }
 }
 
-fn lcs(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn lcs(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     // Both are looked for before either can be an error.
     let (one, other) = (string(context, args, 1), string(context, args, 2));
     let (one, other) = (one?, other?);
@@ -87,7 +87,7 @@ fn lcs(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 }
 
 /// A copy of a key's string: both must be at hand, whichever shards they are in.
-fn string(context: &mut Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<Vec<u8>, Error> {
+fn string(context: &mut Context<'_, '_>, args: &Args<'_>, index: usize) -> Result<Vec<u8>> {
     let key = context.key(args, index);
     let (shard, mut op) = context.shard(&key)?;
     let Some(value) = shard.get(&mut op, &key) else { return Ok(Vec::new()) };
@@ -124,7 +124,7 @@ struct Table {
 }
 
 impl Table {
-    fn new(one: &[u8], other: &[u8], bytes_max: usize) -> Result<Self, Error> {
+    fn new(one: &[u8], other: &[u8], bytes_max: usize) -> Result<Self> {
         let longest = u32::MAX as usize - 1;
         if one.len() >= longest || other.len() >= longest {
             return Err(Error::err("String too long for LCS"));

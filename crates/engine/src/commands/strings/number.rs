@@ -4,7 +4,7 @@ use weft_store::{Expiry, NewValue, ValueRef};
 
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::extended::{self, Extended, Parsed};
 use crate::handler::{Entry, Scope};
 use crate::notify;
@@ -18,31 +18,26 @@ pub(crate) const LIST: &[Entry] = &[
     ("INCRBYFLOAT", Scope::Keys, incrbyfloat),
 ];
 
-fn incr(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn incr(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     increment(context, args, sink, 1)
 }
 
-fn decr(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn decr(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     increment(context, args, sink, -1)
 }
 
-fn incrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn incrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let by = args.int(2)?;
     increment(context, args, sink, by)
 }
 
-fn decrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn decrby(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let by = args.int(2)?.checked_neg().ok_or_else(|| Error::err("decrement would overflow"))?;
     increment(context, args, sink, by)
 }
 
 #[inline]
-fn increment(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    by: i64,
-) -> Result<(), Error> {
+fn increment(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, by: i64) -> Result {
     let key = context.key(args, 1);
     let (shard, mut op) = context.shard(&key)?;
     let value = shard.increment(&mut op, &key, by)?;
@@ -51,11 +46,7 @@ fn increment(
     Ok(())
 }
 
-fn incrbyfloat(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn incrbyfloat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let (shard, mut op) = context.shard(&key)?;
     let old = match shard.peek(&mut op, &key) {
@@ -74,12 +65,12 @@ fn incrbyfloat(
     Ok(())
 }
 
-fn parse(text: &[u8]) -> Result<Parsed, Error> {
+fn parse(text: &[u8]) -> Result<Parsed> {
     extended::parse(text).ok_or_else(|| ErrorCode::NotAFloat.into())
 }
 
 /// The sum as INCRBYFLOAT and HINCRBYFLOAT answer it.
-pub(crate) fn add(one: Parsed, other: Parsed) -> Result<String, Error> {
+pub(crate) fn add(one: Parsed, other: Parsed) -> Result<String> {
     let sum = match (one, other) {
         (Parsed::Finite(one), Parsed::Finite(other)) => one.checked_add(other),
         _ => None,

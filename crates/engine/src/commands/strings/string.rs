@@ -6,7 +6,7 @@ use weft_store::{Digits, Expiry, Key, NewValue, ValueRef};
 use crate::args::Args;
 use crate::commands::common::expiry::{self, Condition, Family, Options};
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::reply::ReplySink;
@@ -29,12 +29,12 @@ pub(crate) const LIST: &[Entry] = &[
 ];
 
 /// The hot path: one look-up, one copy.
-fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     get_key(context, &context.key(args, 1), sink)
 }
 
 #[inline]
-fn get_key(context: &mut Context<'_, '_>, key: &Key<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn get_key(context: &mut Context<'_, '_>, key: &Key<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (shard, mut op) = context.shard(key)?;
     match shard.get(&mut op, key) {
         None => sink.null(),
@@ -45,7 +45,7 @@ fn get_key(context: &mut Context<'_, '_>, key: &Key<'_>, sink: &mut ReplySink<'_
 }
 
 /// The hot path: one look-up, one copy, no option.
-fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() > 3 {
         return set_with(context, args, sink);
     }
@@ -56,7 +56,7 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 
 /// Sets a key whatever it was. The time, if there is one, has not come.
 #[inline]
-fn put(context: &mut Context<'_, '_>, key: &Key<'_>, value: &[u8], expiry: Expiry) -> Result<(), Error> {
+fn put(context: &mut Context<'_, '_>, key: &Key<'_>, value: &[u8], expiry: Expiry) -> Result {
     let (shard, mut op) = context.shard(key)?;
     let (garbage, _) = shard.set(&mut op, key, NewValue::string(value), expiry);
     context.discard(garbage);
@@ -67,7 +67,7 @@ fn put(context: &mut Context<'_, '_>, key: &Key<'_>, value: &[u8], expiry: Expir
     Ok(())
 }
 
-fn set_with(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn set_with(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let options = Options::read(args, 3, Family::Set)?;
     let at_ms = options.at_ms(args, context.now_ms)?;
     let key = context.key(args, 1);
@@ -99,7 +99,7 @@ fn holds(
     key: &Key<'_>,
     condition: Condition,
     args: &Args<'_>,
-) -> Result<bool, Error> {
+) -> Result<bool> {
     let (shard, mut op) = context.shard(key)?;
     Ok(match condition {
         Condition::Always => true,
@@ -113,13 +113,13 @@ fn holds(
 }
 
 /// Whether a stored string is this one; an object is an error.
-fn equals(value: &ValueRef<'_>, other: &[u8]) -> Result<bool, Error> {
+fn equals(value: &ValueRef<'_>, other: &[u8]) -> Result<bool> {
     let mut digits = Digits::default();
     let bytes = value.as_bytes(&mut digits).ok_or(ErrorCode::WrongType)?;
     Ok(bytes == other)
 }
 
-fn getex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn getex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let options = Options::read(args, 2, Family::GetEx)?;
     let at_ms = options.at_ms(args, context.now_ms)?;
     let key = context.key(args, 1);
@@ -150,28 +150,28 @@ fn getex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn getdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn getdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     get_key(context, &key, sink)?;
     context.delete(&key)?;
     Ok(())
 }
 
-fn getset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn getset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     get_key(context, &key, sink)?;
     put(context, &key, args.bytes(2), Expiry::None)?;
     Ok(())
 }
 
-fn delifeq(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn delifeq(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let equal = holds(context, &key, Condition::Equal(2), args)?;
     sink.int(i64::from(equal && context.delete(&key)?));
     Ok(())
 }
 
-fn setnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn setnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let absent = holds(context, &key, Condition::Absent, args)?;
     if absent {
@@ -181,11 +181,11 @@ fn setnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn setex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn setex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     set_for(context, args, sink, expiry::EX)
 }
 
-fn psetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn psetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     set_for(context, args, sink, expiry::PX)
 }
 
@@ -194,14 +194,14 @@ fn set_for(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     unit: expiry::Unit,
-) -> Result<(), Error> {
+) -> Result {
     let at_ms = expiry::time(args, 2, unit, context.now_ms)?;
     put(context, &context.key(args, 1), args.bytes(3), Expiry::At(at_ms))?;
     sink.ok();
     Ok(())
 }
 
-fn mget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn mget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.array(args.len() - 1);
     for index in 1..args.len() {
         let key = args.nth_key(&context.engine.keyspace, index - 1, index);
@@ -215,14 +215,14 @@ fn mget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn mset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn mset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     check_pairs(args)?;
     put_pairs(context, args, 1..args.len(), Expiry::None)?;
     sink.ok();
     Ok(())
 }
 
-fn msetnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn msetnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     check_pairs(args)?;
     let free = all_hold(context, args, 1..args.len(), Condition::Absent)?;
     if free {
@@ -232,7 +232,7 @@ fn msetnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn check_pairs(args: &Args<'_>) -> Result<(), Error> {
+fn check_pairs(args: &Args<'_>) -> Result {
     if args.len() % 2 == 1 { Ok(()) } else { Err(Error::arity(args.spec)) }
 }
 
@@ -242,7 +242,7 @@ fn all_hold(
     args: &Args<'_>,
     pairs: std::ops::Range<usize>,
     condition: Condition,
-) -> Result<bool, Error> {
+) -> Result<bool> {
     for index in pairs.step_by(2) {
         if !holds(context, &context.key(args, index), condition, args)? {
             return Ok(false);
@@ -256,7 +256,7 @@ fn put_pairs(
     args: &Args<'_>,
     pairs: std::ops::Range<usize>,
     expiry: Expiry,
-) -> Result<(), Error> {
+) -> Result {
     for (at, index) in pairs.step_by(2).enumerate() {
         let key = args.nth_key(&context.engine.keyspace, at, index);
         put(context, &key, args.bytes(index + 1), expiry)?;
@@ -264,7 +264,7 @@ fn put_pairs(
     Ok(())
 }
 
-fn msetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn msetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let bounds = 1..=i64::from(i32::MAX);
     let count = args.int_in_said(1, bounds, "invalid numkeys value or out of range")? as usize;
     let pairs = 2..2 + count * 2;
@@ -294,7 +294,7 @@ fn msetex(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn strlen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn strlen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     let (shard, mut op) = context.shard(&key)?;
     match shard.get(&mut op, &key) {

@@ -5,7 +5,7 @@ use weft_store::Digits;
 
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::notify;
 use crate::reply::ReplySink;
@@ -18,7 +18,7 @@ pub(crate) const LIST: &[Entry] = &[
 ];
 
 /// Refuses a string longer than `proto-max-bulk-len`.
-fn check_len(context: &Context<'_, '_>, len: usize, more: usize) -> Result<(), Error> {
+fn check_len(context: &Context<'_, '_>, len: usize, more: usize) -> Result {
     let max = context.engine.settings.string_bytes_max.load(Relaxed);
     match len.checked_add(more) {
         Some(total) if total <= max => Ok(()),
@@ -26,7 +26,7 @@ fn check_len(context: &Context<'_, '_>, len: usize, more: usize) -> Result<(), E
     }
 }
 
-fn append(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn append(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (key, bytes) = (context.key(args, 1), args.bytes(2));
     let (shard, mut op) = context.shard(&key)?;
     let old = match shard.peek(&mut op, &key) {
@@ -41,7 +41,7 @@ fn append(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn setrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn setrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let offset = args.int(2)?;
     let offset = usize::try_from(offset).map_err(|_| Error::err("offset is out of range"))?;
     let (key, bytes) = (context.key(args, 1), args.bytes(3));
@@ -62,7 +62,7 @@ fn setrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
     Ok(())
 }
 
-fn getrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn getrange(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (start, end) = (args.int(2)?, args.int(3)?);
     let key = context.key(args, 1);
     let (shard, mut op) = context.shard(&key)?;

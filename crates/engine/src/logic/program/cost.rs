@@ -29,8 +29,8 @@ const BLOCK_NS: u64 = 30;
 /// Bytes of a string that are looked at or copied in a nanosecond.
 const BYTES_PER_NS: u64 = 2;
 /// One who is told a message, whose bytes are copied for him.
-const TOLD_NS: u64 = 250;
-const TOLD_BYTES_PER_NS: u64 = 16;
+const DELIVERY_NS: u64 = 250;
+const DELIVERY_BYTES_PER_NS: u64 = 16;
 /// Places of two strings that LCS compares in a nanosecond: one.
 const PAIRS_PER_NS: u64 = 1;
 /// Bytes of a value in the form of DUMP that hold an element, or more.
@@ -129,7 +129,7 @@ fn gone_through(context: &mut Context<'_, '_>, args: &Args<'_>, each: u64) -> u6
             payload @ [0, ..] => payload.len() as u64 / BYTES_PER_NS,
             payload => some(payload.len() as u64 / PAYLOAD_BYTES),
         },
-        table::Cost::Receivers => told_ns(context.engine, args),
+        table::Cost::Receivers => delivery_ns(context.engine, args),
         table::Cost::Walk => keys_of(context).saturating_mul(WALK_NS + match_ns(args)),
         table::Cost::WalkSome(otherwise) => {
             let keys = option(args, 2).unwrap_or(otherwise.into()).min(keys_of(context));
@@ -139,12 +139,12 @@ fn gone_through(context: &mut Context<'_, '_>, args: &Args<'_>, each: u64) -> u6
 }
 
 /// How long telling all takes who get a message, which is done behind the operation.
-pub(crate) fn told_ns(engine: &Engine, args: &Args<'_>) -> u64 {
+pub(crate) fn delivery_ns(engine: &Engine, args: &Args<'_>) -> u64 {
     let (channel, payload) = (args.bytes(1), args.bytes(2).len() as u64);
     // A shard's channel stands where a key would.
     let space = if args.spec.key_specs.is_empty() { Space::Global } else { Space::Shard };
     let receivers = engine.pubsub.receivers(space, channel) as u64;
-    receivers.saturating_mul(TOLD_NS.saturating_add(payload / TOLD_BYTES_PER_NS))
+    receivers.saturating_mul(DELIVERY_NS.saturating_add(payload / DELIVERY_BYTES_PER_NS))
 }
 
 /// How long a name takes that a command holds against its pattern, if that is more than looking at it.

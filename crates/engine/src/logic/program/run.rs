@@ -11,7 +11,7 @@ use super::cost::Cost;
 use crate::acl::LogPlace;
 use crate::args::{Args, Composed, command_id};
 use crate::context::Context;
-use crate::error::{Error, ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, Result, full_name};
 use crate::excerpt::shown;
 use crate::handler::Scope;
 use crate::inner::{Inner, Refusal, Undoing};
@@ -116,7 +116,7 @@ impl Program {
         &self,
         context: &mut Context<'_, '_>,
         params: Vec<Value>,
-        show: impl FnOnce(Result<Value, Error>, &Context<'_, '_>) -> R,
+        show: impl FnOnce(Result<Value>, &Context<'_, '_>) -> R,
     ) -> R {
         let mut inner = Inner::new(context, LogPlace::Script);
         let undoing = inner.begin_undo();
@@ -128,7 +128,7 @@ impl Program {
 
     /// Runs it: all of it happens or nothing. Inside an operation that can be taken back, that takes back what it has
     /// done if it fails.
-    pub(crate) fn run_in(&self, inner: &mut Inner<'_, '_, '_>, params: Vec<Value>) -> Result<Value, Error> {
+    pub(crate) fn run_in(&self, inner: &mut Inner<'_, '_, '_>, params: Vec<Value>) -> Result<Value> {
         let Context { engine, session, local, now_ms, .. } = inner.context();
         let frame = self.frame(params, *now_ms, Limits::of(&engine.settings));
         let special = engine.special.bits();
@@ -156,7 +156,7 @@ impl Program {
         mut frame: Frame,
         plain: bool,
         late: &mut Option<Late>,
-    ) -> Result<Value, Error> {
+    ) -> Result<Value> {
         let declared = match &self.keys {
             Keys::Declared(exprs) => {
                 let names = keys::names(exprs, &mut frame);
@@ -225,11 +225,7 @@ impl Program {
 impl Stored {
     /// Runs it inside an operation, with the rights that it says: those of whoever runs the operation, or of whoever
     /// has stored it. What it has done is taken back by the operation if it fails.
-    pub(crate) fn run_inside(
-        &self,
-        inner: &mut Inner<'_, '_, '_>,
-        params: Vec<Value>,
-    ) -> Result<Value, Error> {
+    pub(crate) fn run_inside(&self, inner: &mut Inner<'_, '_, '_>, params: Vec<Value>) -> Result<Value> {
         if !self.program.as_owner {
             return self.program.run_in(inner, params);
         }
@@ -323,7 +319,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             return Err(Fault::from(format!("'{}' is no code of an error", shown(&code))).into());
         }
         let message = match &message[..] {
-            b"" if fail.unless.is_some() => format!("{}: it does not hold", step.at),
+            b"" if fail.unless.is_some() => format!("{}: it does not locked", step.at),
             b"" => format!("{}: the program failed", step.at),
             message => String::from_utf8_lossy(message).into_owned(),
         };
@@ -350,7 +346,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
     fn begin_time(&mut self) {
         let local = &mut *self.inner.context().local;
         if self.around.is_none() {
-            local.told_ns = 0;
+            local.delivery_ns = 0;
         }
         local.ends = self.frame.budget.begin_within(self.around);
     }
@@ -419,7 +415,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
                 // It is not to be taken back.
             } else if short == Short::Set && !self.waits.is_full() && self.inner.holds(&key) {
                 self.waits.push(hash, at, (name.len(), at + text.len()), brings);
-                self.inner.ran(quick.id, false);
+                self.inner.count_run(quick.id, false);
                 if let Some(slot) = command.bind {
                     self.frame.budget.take_answer(OK.len() + size_of::<Value>())?;
                     self.frame.values[slot] = Value::text(OK);
@@ -449,7 +445,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
                 Ok(answer(0).map(|()| Value::Int(value)))
             }),
         };
-        inner.ran(quick.id, outcome.is_err());
+        inner.count_run(quick.id, outcome.is_err());
         if quick.key == 0 {
             self.args.room().truncate(at);
         } else {
@@ -476,7 +472,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
         }
         self.set_waiting(false).map_err(|error| self.failed(error))
     }
-    fn set_waiting(&mut self, for_good: bool) -> Result<(), Error> {
+    fn set_waiting(&mut self, for_good: bool) -> Result {
         let keyspace = &self.inner.context().engine.keyspace;
         let (waits, text) = (&mut self.waits, self.args.room());
         self.inner

@@ -3,19 +3,15 @@
 
 use weft_store::{Digits, Expiry, Key, NewValue};
 
-use crate::context::Hold;
-use crate::error::{Error, ErrorCode};
+use crate::context::Locked;
+use crate::error::{ErrorCode, Result};
 use crate::inner::Inner;
 use crate::waits::News;
 
 impl Inner<'_, '_, '_> {
     /// The value of GET, given to `take` before it is copied.
     #[inline]
-    pub(super) fn short_get<R>(
-        &mut self,
-        key: &Key<'_>,
-        take: impl FnOnce(Option<&[u8]>) -> R,
-    ) -> Result<R, Error> {
+    pub(super) fn short_get<R>(&mut self, key: &Key<'_>, take: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
         let context = self.context();
         let (shard, mut op) = context.shard_in(context.session.db, key)?;
         let mut digits = Digits::default();
@@ -29,7 +25,7 @@ impl Inner<'_, '_, '_> {
     }
     /// SET without options.
     #[inline]
-    pub(super) fn short_set(&mut self, key: &Key<'_>, value: NewValue<'_>) -> Result<(), Error> {
+    pub(super) fn short_set(&mut self, key: &Key<'_>, value: NewValue<'_>) -> Result {
         let context = self.context();
         let (shard, mut op) = context.shard_in(context.session.db, key)?;
         let (garbage, _) = shard.set(&mut op, key, value, Expiry::None);
@@ -40,7 +36,7 @@ impl Inner<'_, '_, '_> {
     }
     /// INCR.
     #[inline]
-    pub(super) fn short_increment(&mut self, key: &Key<'_>) -> Result<i64, Error> {
+    pub(super) fn short_increment(&mut self, key: &Key<'_>) -> Result<i64> {
         let context = self.context();
         let (shard, mut op) = context.shard_in(context.session.db, key)?;
         let value = shard.increment(&mut op, key, 1)?;
@@ -60,10 +56,10 @@ impl Inner<'_, '_, '_> {
     /// Whether the key's shard is held.
     #[inline]
     pub(super) fn holds(&mut self, key: &Key<'_>) -> bool {
-        match &self.context().hold {
-            Hold::Guards(guards) | Hold::World(_, guards) => guards.covers(key),
-            Hold::Key(guard) => guard.is_of(key),
-            Hold::Batch(_) | Hold::Nothing => false,
+        match &self.context().locked {
+            Locked::Guards(guards) | Locked::World(_, guards) => guards.covers(key),
+            Locked::Key(guard) => guard.is_of(key),
+            Locked::Batch(_) | Locked::Nothing => false,
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::args::Args;
 use crate::commands::common::help;
 use crate::context::Context;
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::excerpt::shown;
 use crate::glob;
 use crate::handler::{Entry, Scope};
@@ -58,7 +58,7 @@ fn check(
     space: &mut Space,
     (name, code): (&[u8], &[u8]),
     gone: &dyn Fn(&[u8]) -> bool,
-) -> Result<Checked, Error> {
+) -> Result<Checked> {
     look(engine, space);
     let functions = space.load(code, loading).map_err(Error::err)?;
     let mut own = HashMap::new();
@@ -91,11 +91,7 @@ fn check(
 }
 
 /// Stores a library that may be. Nobody need load it to know what it has.
-fn store(
-    context: &mut Context<'_, '_>,
-    (name, code): (&[u8], &[u8]),
-    functions: Arc<[Known]>,
-) -> Result<(), Error> {
+fn store(context: &mut Context<'_, '_>, (name, code): (&[u8], &[u8]), functions: Arc<[Known]>) -> Result {
     context.set_entry(Section::Functions, name, Some(code))?;
     let engine = context.engine;
     if let Some(code) = engine.keyspace.catalogue().get(Section::Functions, name) {
@@ -105,7 +101,7 @@ fn store(
 }
 
 /// The name of a library, whose length is looked at before anything else.
-fn name_of(code: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
+fn name_of(code: &[u8]) -> Result<Cow<'_, [u8]>> {
     if code.len() > SOURCE_BYTES_MAX {
         let text = format!("the library is longer than {SOURCE_BYTES_MAX} bytes");
         return Err(Error::new(ErrorCode::Limit, text));
@@ -114,7 +110,7 @@ fn name_of(code: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
 }
 
 /// Whether there is room for libraries of these names, beside those that they do not replace.
-fn check_count(engine: &Engine, names: &[&[u8]], flush: bool) -> Result<(), Error> {
+fn check_count(engine: &Engine, names: &[&[u8]], flush: bool) -> Result {
     let catalogue = engine.keyspace.catalogue();
     let replaced = || names.iter().filter(|name| catalogue.get(Section::Functions, name).is_some()).count();
     let stay = if flush { 0 } else { catalogue.len(Section::Functions) - replaced() };
@@ -125,7 +121,7 @@ fn check_count(engine: &Engine, names: &[&[u8]], flush: bool) -> Result<(), Erro
     Ok(())
 }
 
-fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let mut replace = false;
     for at in 2..args.len() - 1 {
         if !args.is(at, "REPLACE") {
@@ -151,7 +147,7 @@ fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn delete(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn delete(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if context.set_entry(Section::Functions, args.bytes(2), None)?.is_none() {
         return Err(Error::err("Library not found"));
     }
@@ -159,7 +155,7 @@ fn delete(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn flush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn flush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() > 3 {
         return Err(unknown_form(args));
     }
@@ -170,12 +166,12 @@ fn flush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     sink.ok();
     Ok(())
 }
-fn remove_all(context: &mut Context<'_, '_>) -> Result<(), Error> {
+fn remove_all(context: &mut Context<'_, '_>) -> Result {
     let all = context.engine.keyspace.catalogue().entries(Section::Functions);
     all.iter().try_for_each(|(name, _)| context.set_entry(Section::Functions, name, None).map(drop))
 }
 
-fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (mut with_code, mut pattern, mut at) = (false, None, 2);
     while at < args.len() {
         if !with_code && args.is(at, "WITHCODE") {
@@ -235,13 +231,13 @@ fn describe(space: &Space, name: &[u8], sink: &mut ReplySink<'_>) {
     flags.iter().for_each(|name| sink.simple(name));
 }
 
-fn dump(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn dump(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let all = context.engine.keyspace.catalogue().entries(Section::Functions);
     sink.bulk(&rdb::write_libraries(all.iter().map(|(_, code)| &**code)));
     Ok(())
 }
 
-fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() > 4 {
         return Err(unknown_form(args));
     }
@@ -301,7 +297,7 @@ fn unknown_form(args: &Args<'_>) -> Error {
     Error::err(format!("unknown subcommand or wrong number of arguments for '{shown}'. Try FUNCTION HELP."))
 }
 
-fn stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let engine = context.engine;
     let running = engine.scripts.running();
     if running.as_ref().is_some_and(|running| running.is_eval) {
@@ -340,7 +336,7 @@ fn stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
     Ok(())
 }
 
-fn kill(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn kill(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let undo = context.engine.settings.script_kill_undo.load(Relaxed);
     context.engine.scripts.kill(false, undo)?;
     sink.ok();

@@ -21,7 +21,7 @@ use crate::args::Args;
 use crate::commands::common::help;
 use crate::context::Context;
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::inner::Inner;
 use crate::keys::Needs;
@@ -72,7 +72,7 @@ impl<'g> Given<'g> {
     }
 }
 
-fn given<'a>(args: &Args<'a>, not_a_number: &'static str) -> Result<Given<'a>, Error> {
+fn given<'a>(args: &Args<'a>, not_a_number: &'static str) -> Result<Given<'a>> {
     let count = if not_a_number.is_empty() { args.int(2)? } else { args.int_said(2, not_a_number)? };
     if count > (args.len() - KEYS_AT) as i64 {
         return Err(Error::err("Number of keys can't be greater than number of args"));
@@ -116,8 +116,8 @@ fn name_of_function(name: &[u8]) -> Sha {
 /// Runs `with` with the worker's state of Lua.
 fn with_space<R>(
     context: &mut Context<'_, '_>,
-    with: impl FnOnce(&mut Context<'_, '_>, &mut Space) -> Result<R, Error>,
-) -> Result<R, Error> {
+    with: impl FnOnce(&mut Context<'_, '_>, &mut Space) -> Result<R>,
+) -> Result<R> {
     let engine = context.engine;
     let insecure = engine.settings.lua_insecure.load(Relaxed);
     let mut space = Space::taken(&mut context.local.scripts, &engine.scripts, insecure)?;
@@ -133,11 +133,7 @@ fn look(engine: &Engine, space: &mut Space) {
 }
 
 /// The same, and has a function ready to be called: what that takes counts as the function's own time.
-fn make_ready(
-    context: &mut Context<'_, '_>,
-    space: &mut Space,
-    (name, args): (&[u8], &Args<'_>),
-) -> Result<(), Error> {
+fn make_ready(context: &mut Context<'_, '_>, space: &mut Space, (name, args): (&[u8], &Args<'_>)) -> Result {
     let engine = context.engine;
     let (mut taking, mut is_shown) = (Taking::new(Instant::now()), false);
     let local = &*context.local;
@@ -178,7 +174,7 @@ fn compiled(engine: &Engine, space: &mut Space, sha: &Sha) -> Option<Arc<Compile
 }
 
 /// A new script, compiled before it is kept.
-fn taken(engine: &Engine, space: &mut Space, body: &[u8], loaded: bool) -> Result<Arc<Compiled>, Error> {
+fn taken(engine: &Engine, space: &mut Space, body: &[u8], loaded: bool) -> Result<Arc<Compiled>> {
     let script = Scripts::parse(body)?;
     if let Some(known) = compiled(engine, space, &script.sha) {
         if loaded {
@@ -196,8 +192,8 @@ fn taken(engine: &Engine, space: &mut Space, body: &[u8], loaded: bool) -> Resul
 fn with_watched_space(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
-    with: impl FnOnce(&mut Context<'_, '_>, &mut Space) -> Result<(), Error>,
-) -> Result<(), Error> {
+    with: impl FnOnce(&mut Context<'_, '_>, &mut Space) -> Result,
+) -> Result {
     context.note_script(args);
     let ran = with_space(context, with);
     match &ran {
@@ -207,7 +203,7 @@ fn with_watched_space(
     ran
 }
 
-fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     with_watched_space(context, args, |context, space| {
         let given = given(args, "")?;
         let script = taken(context.engine, space, args.bytes(1), false)?;
@@ -215,7 +211,7 @@ fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     })
 }
 
-fn evalsha(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn evalsha(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let unknown = || Error::new(ErrorCode::NoScript, "No matching script.");
     with_watched_space(context, args, |context, space| {
         let sha = sha_of(args.bytes(1)).ok_or_else(unknown)?;
@@ -231,7 +227,7 @@ fn run_script(
     Compiled { script, chunk }: &Compiled,
     (args, given): (&Args<'_>, &Given<'_>),
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     context.engine.scripts.touch(script);
     let subject = Subject {
         name: &script.sha,
@@ -246,7 +242,7 @@ fn run_script(
     ran
 }
 
-fn fcall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn fcall(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let name = args.bytes(1);
     with_watched_space(context, args, |context, space| {
         if space.is_current(&context.engine.keyspace)
@@ -267,7 +263,7 @@ fn run_function(
     (function, chunk, vm): (&Function, &Chunk, &mut Vm),
     (name, args): (&[u8], &Args<'_>),
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     let given = given(args, "Bad number of keys provided")?;
     let read_only = args.spec.flags & flag::READONLY != 0;
     let subject = Subject { name: &function.name, is_eval: false, flags: function.flags, read_only };
@@ -291,7 +287,7 @@ fn run(
     (subject, chunk): (Subject<'_>, &Chunk),
     (args, given): (&Args<'_>, &Given<'_>),
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     let (engine, db) = (context.engine, context.session.db);
     let stats = &engine.stats.workers[usize::from(context.local.worker)];
     let world = if subject.is_eval { World::Scripts } else { World::Functions };
@@ -319,7 +315,7 @@ fn run(
     Ok(())
 }
 
-fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     with_space(context, |context, space| {
         let script = taken(context.engine, space, args.bytes(2), true)?;
         sink.bulk(&script.script.sha);
@@ -327,7 +323,7 @@ fn load(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     })
 }
 
-fn exists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn exists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.array(args.len() - 2);
     for name in args.rest(2) {
         let script = sha_of(name).and_then(|sha| context.engine.scripts.get(&sha));
@@ -336,7 +332,7 @@ fn exists(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn flush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn flush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() > 3 || args.len() == 3 && !args.is(2, "SYNC") && !args.is(2, "ASYNC") {
         return Err(Error::err("SCRIPT FLUSH only support SYNC|ASYNC option"));
     }
@@ -346,14 +342,14 @@ fn flush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn kill(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn kill(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let undo = context.engine.settings.script_kill_undo.load(Relaxed);
     context.engine.scripts.kill(true, undo)?;
     sink.ok();
     Ok(())
 }
 
-fn show(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn show(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let script = sha_of(args.bytes(2)).and_then(|sha| context.engine.scripts.get(&sha));
     match script {
         Some(script) => sink.bulk(&script.body),
@@ -363,7 +359,7 @@ fn show(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 }
 
 /// There is no debugger: only turning it off is possible.
-fn debug(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn debug(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.is(2, "NO") {
         sink.ok();
         return Ok(());

@@ -10,9 +10,9 @@ use weft_protocol::table::{CommandId, CommandSpec, flag};
 use super::convert;
 use crate::acl::LogPlace;
 use crate::args::{Args, Composed, find};
-use crate::context::{Hold, Local};
+use crate::context::{Local, Locked};
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, Result, full_name};
 use crate::excerpt::shown;
 use crate::executor::Outcome;
 use crate::inner::{Inner, Refusal, Undoing};
@@ -149,7 +149,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
     }
 
     /// Whether it may run at all, by what it says of itself.
-    pub(crate) fn check(&mut self) -> Result<(), Error> {
+    pub(crate) fn check(&mut self) -> Result {
         let flags = self.subject.flags;
         if flags & shebang::flag::COMPAT != 0 {
             return Ok(());
@@ -170,7 +170,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
     }
 
     /// The run is over. What it wrote stays, unless it runs again or was ended and that takes back.
-    pub(crate) fn end(mut self) -> Result<(), Error> {
+    pub(crate) fn end(mut self) -> Result {
         let engine = self.inner.context().engine;
         let worker = self.inner.context().local.worker;
         let stops = self.killed && engine.scripts.place(worker).is_stopped();
@@ -228,7 +228,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
     fn with_keys<'k>(&mut self, args: &Args<'k>) -> Option<Args<'k>> {
         let context = self.inner.context();
         let keyspace = &context.engine.keyspace;
-        let Hold::Guards(guards) = &mut context.hold else { return Some(*args) };
+        let Locked::Guards(guards) = &mut context.locked else { return Some(*args) };
         let (mut all, mut added, mut first) = (true, false, None);
         keys::each(args, |index| {
             let key = args.key(keyspace, index);
@@ -335,7 +335,7 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
             Ok(()) => {
                 let engine = self.inner.context().engine;
                 if let Some(reply) = self.inner.captured() {
-                    engine.scripts.tracer.tell(args, Ok(reply));
+                    engine.scripts.tracer.trace(args, Ok(reply));
                 }
                 let mut items = self.inner.reply();
                 let is_error = items.are_error();
@@ -348,7 +348,7 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
             }
             Err(Failure { line, counts_as }) => {
                 let context = self.inner.context();
-                context.engine.scripts.tracer.tell(args, Err(&line));
+                context.engine.scripts.tracer.trace(args, Err(&line));
                 let worker = usize::from(context.local.worker);
                 let counted = counts_as.map_or_else(|| convert::error_of(line.as_bytes()), Error::from);
                 context.engine.stats.workers[worker].error(&counted);

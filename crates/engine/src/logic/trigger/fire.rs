@@ -18,13 +18,13 @@ use crate::acl::LogPlace;
 use crate::args::{Args, Composed, find};
 use crate::context::{Context, Local};
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, Result, full_name};
 use crate::executor::direct;
 use crate::glob;
 use crate::handler::Handler;
 use crate::inner::Inner;
 use crate::keys::{self, Needs};
-use crate::logic::program::cost::told_ns;
+use crate::logic::program::cost::delivery_ns;
 use crate::program::budget::{Budget, Limits};
 use crate::program::ends::Ends;
 use crate::program::expr::{Expr, Fault, Frame};
@@ -130,7 +130,7 @@ impl Trigger {
         }
     }
     /// Whether it would fire for an event, and why.
-    pub(crate) fn would_fire(&self, engine: &Engine, event: Value) -> Result<(bool, &'static str), Error> {
+    pub(crate) fn would_fire(&self, engine: &Engine, event: Value) -> Result<(bool, &'static str)> {
         let Value::Object(members) = &event else { return Err(Error::err("event: expected an object")) };
         let text = |name: &str| members.get(name.as_bytes()).and_then(|value| value.to_text().ok());
         let key = text("key").ok_or_else(|| Error::err("event: expected the member \"key\""))?;
@@ -157,17 +157,17 @@ impl Trigger {
         let holds = self.frame(engine, engine.clock.now_ms(), event.clone()).holds(when);
         match holds.map_err(|fault| at(WHEN, &fault))? {
             true => Ok((true, "everything matches, and the condition holds")),
-            false => Ok((false, "the condition does not hold")),
+            false => Ok((false, "the condition does not locked")),
         }
     }
     /// The stream or channel that an event is told to.
-    pub(crate) fn told(
+    pub(crate) fn target_name(
         &self,
         engine: &Engine,
         to: &Expr,
         now_ms: u64,
         event: Value,
-    ) -> Result<Vec<u8>, Error> {
+    ) -> Result<Vec<u8>> {
         let mut text = Vec::new();
         let written = self.frame(engine, now_ms, event).write_text(to, &mut text);
         written.map_err(|fault| at(self.action.pointer(), &fault))?;
@@ -175,22 +175,17 @@ impl Trigger {
     }
     /// Tells a channel of an event. One message is told as PUBLISH does; what telling further ones of an operation
     /// takes belongs to its time, though it is done behind it.
-    pub(super) fn publish(
-        &self,
-        inner: &mut Inner<'_, '_, '_>,
-        channel: &Expr,
-        event: &Value,
-    ) -> Result<(), Error> {
+    pub(super) fn publish(&self, inner: &mut Inner<'_, '_, '_>, channel: &Expr, event: &Value) -> Result {
         let Context { engine, now_ms, .. } = *inner.context();
         let mut args = Composed::default();
         args.push(b"PUBLISH");
-        args.push(&self.told(engine, channel, now_ms, event.clone())?);
+        args.push(&self.target_name(engine, channel, now_ms, event.clone())?);
         args.push(&event.to_json());
         let id = find(b"PUBLISH", None).ok_or(ErrorCode::Generic)?;
-        let (told_ns, local) = (told_ns(engine, &args.args(id.spec())), &mut *inner.context().local);
-        let is_first = local.told_ns == 0;
-        local.told_ns = local.told_ns.saturating_add(told_ns);
-        if !is_first && local.ends.is_some_and(|ends| ends.is_over_in(local.told_ns)) {
+        let (delivery_ns, local) = (delivery_ns(engine, &args.args(id.spec())), &mut *inner.context().local);
+        let is_first = local.delivery_ns == 0;
+        local.delivery_ns = local.delivery_ns.saturating_add(delivery_ns);
+        if !is_first && local.ends.is_some_and(|ends| ends.is_over_in(local.delivery_ns)) {
             return Err(Error::new(ErrorCode::Limit, TOO_LONG));
         }
         run_command(inner, b"PUBLISH", &args)
@@ -272,7 +267,7 @@ pub(crate) fn run(
     handler: Handler,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+) -> Result {
     debug_assert!(args.spec.flags & flag::WRITE != 0, "only what writes fires");
     let index = Arc::clone(context.local.triggers.index(&context.engine.triggers));
     if args.len() > FIRED_MAX as usize
@@ -291,7 +286,7 @@ pub(crate) fn run(
     let around = context.local.ends;
     let began = around.is_none().then(Instant::now);
     if let Some(began) = began {
-        context.local.told_ns = 0;
+        context.local.delivery_ns = 0;
         let limit = Duration::from_millis(default_limits(context.engine).time_ms);
         context.local.ends = Some(Ends::behind(began, limit));
     }
@@ -363,7 +358,7 @@ fn too_many() -> Error {
 
 impl Firing<'_, '_, '_, '_> {
     /// Fires what the effects behind a mark fire.
-    fn events_since(&mut self, mark: TapeMark, before: Option<&Chain<'_>>) -> Result<(), Error> {
+    fn events_since(&mut self, mark: TapeMark, before: Option<&Chain<'_>>) -> Result {
         let index = self.index;
         let events = since(index, &self.inner.context().local.effects.recorder, mark);
         for event in &events {
@@ -391,7 +386,7 @@ impl Firing<'_, '_, '_, '_> {
         Ok(())
     }
 
-    fn fire(&mut self, chain: &Chain<'_>, event: &Event) -> Result<(), Error> {
+    fn fire(&mut self, chain: &Chain<'_>, event: &Event) -> Result {
         self.fired += 1;
         let looks = self.long;
         self.long |= self.give_time(chain.trigger);
@@ -422,7 +417,7 @@ impl Firing<'_, '_, '_, '_> {
         long
     }
 
-    fn act(&mut self, chain: &Chain<'_>, event: &Event) -> Result<(), Error> {
+    fn act(&mut self, chain: &Chain<'_>, event: &Event) -> Result {
         let trigger = chain.trigger;
         let engine = self.inner.context().engine;
         let stored = trigger.program(&engine.programs);
@@ -483,8 +478,8 @@ impl Firing<'_, '_, '_, '_> {
         &mut self,
         trigger: &Trigger,
         db: u8,
-        work: impl FnOnce(&mut Inner<'_, '_, '_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        work: impl FnOnce(&mut Inner<'_, '_, '_>) -> Result,
+    ) -> Result {
         self.inner.as_user(&trigger.owner, "its", |inner| {
             let context = inner.context();
             let own = (context.db, context.session.db);
@@ -535,7 +530,7 @@ fn push_members(event: &Value, args: &mut Composed) {
 }
 
 /// Runs a command of a trigger.
-pub(super) fn run_command(inner: &mut Inner<'_, '_, '_>, name: &[u8], args: &Composed) -> Result<(), Error> {
+pub(super) fn run_command(inner: &mut Inner<'_, '_, '_>, name: &[u8], args: &Composed) -> Result {
     let id = find(name, None).ok_or(ErrorCode::Generic)?;
     let args = args.args(id.spec());
     let handler = inner.admit(&args)?;

@@ -25,9 +25,9 @@ use super::fire::{WHEN, at, run_command};
 use crate::acl::{LogPlace, User};
 use crate::args::Composed;
 use crate::blocking;
-use crate::context::{Context, Hold, Local};
+use crate::context::{Context, Local, Locked};
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::inner::Inner;
 use crate::mailbox::Address;
 use crate::reply::{Protocol, Wire};
@@ -101,7 +101,7 @@ pub(super) fn add(
     (trigger, before): (&Trigger, &str),
     event: &Event,
     command: &str,
-) -> Result<(), Error> {
+) -> Result {
     if context.engine.keyspace.catalogue().len(Section::Outbox) >= WAITING_MAX {
         let text = format!("{WAITING_MAX} things wait to be done by triggers: try again later");
         return Err(Error::new(ErrorCode::Limit, text));
@@ -150,7 +150,7 @@ struct Queue {
 }
 
 /// Who does what waits.
-pub(crate) struct Runner {
+pub(crate) struct OutboxRunner {
     local: Local,
     session: Session,
     /// Up to which number entries stand in queues, and since which load.
@@ -164,13 +164,13 @@ pub(crate) struct Runner {
     unreadable: Vec<Box<[u8]>>,
 }
 
-impl std::fmt::Debug for Runner {
+impl std::fmt::Debug for OutboxRunner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Runner").finish_non_exhaustive()
+        f.debug_struct("OutboxRunner").finish_non_exhaustive()
     }
 }
 
-impl Runner {
+impl OutboxRunner {
     pub(crate) fn new(engine: &Engine) -> Self {
         let wire = Wire { protocol: Protocol::Resp3, channel: 0 };
         let address = Address { worker: 0, connection: u32::MAX, channel: 0 };
@@ -369,13 +369,7 @@ impl Runner {
     }
 
     /// Does what an entry says, and removes it in the same group. One that fails is counted.
-    fn attempt(
-        &mut self,
-        engine: &Engine,
-        world: &World<'_>,
-        entry: &Entry,
-        name: Option<&[u8]>,
-    ) -> Result<(), Error> {
+    fn attempt(&mut self, engine: &Engine, world: &World<'_>, entry: &Entry, name: Option<&[u8]>) -> Result {
         let names = String::from_utf8_lossy(&entry.trigger);
         let names = Way { names: entry.way.clone(), ..Way::default() }.and(&names);
         self.local.way = Way { names, ..Way::default() };
@@ -452,9 +446,9 @@ impl Runner {
         let now_ms = engine.clock.now_ms();
         self.session.db = db;
         let mut guards = world.guards();
-        let hold = Hold::World(world, &mut guards);
+        let locked = Locked::World(world, &mut guards);
         let mut context =
-            Context::new(engine, &mut self.session, &mut self.local, now_ms, hold).without_blocking();
+            Context::new(engine, &mut self.session, &mut self.local, now_ms, locked).without_blocking();
         let result = work(&mut context);
         self.local.effects.end_group();
         if !self.local.ready.is_empty() {
@@ -465,7 +459,7 @@ impl Runner {
 }
 
 /// What a trigger does, with its owner's rights.
-fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Result<(), Error> {
+fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Result {
     let engine = context.engine;
     context.session.user = engine.acl.owner(&trigger.owner, "its")?;
     let stored = trigger.program(&engine.programs);
@@ -500,7 +494,7 @@ fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Resul
 /// Removes an entry, under the lock of its key.
 fn remove(context: &mut Context<'_, '_>, event: &Event, name: &[u8]) {
     let key = context.engine.keyspace.key(&event.key);
-    if let Hold::World(_, guards) = &mut context.hold {
+    if let Locked::World(_, guards) = &mut context.locked {
         let mut op = Op::untouched(event.db, context.now_ms, &mut context.local.effects.recorder);
         guards.shard(&key).set_entry(&mut op, Section::Outbox, name, None);
     }

@@ -17,15 +17,15 @@ impl Web {
         let head = format!("GET /v1/events{query} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
         client.write_all(head.as_bytes()).expect("it fits");
         (0..4).for_each(|_| self.alone.tick());
-        let text = self.told(&mut client);
+        let text = self.heard(&mut client);
         (client, text)
     }
     /// What has come on a stream.
-    fn told(&mut self, client: &mut UnixStream) -> String {
+    fn heard(&mut self, client: &mut UnixStream) -> String {
         (0..3).for_each(|_| self.alone.tick());
         String::from_utf8(received(client)).expect("it is text")
     }
-    fn is_told(&self) -> bool {
+    fn is_heard(&self) -> bool {
         self.alone.engine.special.has(special::EVENTS)
     }
 }
@@ -48,7 +48,7 @@ fn what_happens_is_told() {
     web.asks("POST", "/set/%FF", "", b"x");
     web.runs(r#"["DEL","user:1"]"#);
     web.runs(r#"["GET","none"]"#);
-    let text = web.told(&mut all);
+    let text = web.heard(&mut all);
     let (data, id) = events(&text);
     assert_eq!(
         data,
@@ -67,11 +67,11 @@ fn what_happens_is_told() {
     web.asks("PUT", "/v1/db/3/keys/user:2", "", b"v");
     web.asks("PUT", "/v1/db/3/keys/other", "", b"v");
     web.asks("DELETE", "/v1/db/3/keys/user:2", "", b"");
-    let text = web.told(&mut users);
+    let text = web.heard(&mut users);
     assert_eq!(events(&text).0, [r#"{"event":"set","kind":"string","db":3,"key":"user:2"}"#], "{text}");
     let (mut new, _) = web.follows("?kinds=new", "");
     web.runs(r#"["SET","fresh","v"]"#);
-    assert_eq!(events(&web.told(&mut new)).0, [r#"{"event":"new","kind":"new","db":0,"key":"fresh"}"#]);
+    assert_eq!(events(&web.heard(&mut new)).0, [r#"{"event":"new","kind":"new","db":0,"key":"fresh"}"#]);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn what_is_taken_back_is_told_to_nobody() {
     assert_eq!(web.asks("POST", "/v1/programs", "", failing.as_bytes()).status, 409);
     assert_eq!(web.asks("PUT", "/v1/db/0/keys/k?xx", "", b"v").status, 412);
     web.runs(r#"["SET","k","v"]"#);
-    assert_eq!(events(&web.told(&mut all)).0.len(), 1);
+    assert_eq!(events(&web.heard(&mut all)).0.len(), 1);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn who_comes_back_misses_nothing_or_is_told() {
     let mut web = Web::new();
     let (mut first, _) = web.follows("", "");
     web.runs(r#"["SET","a","1"]"#);
-    let told = web.told(&mut first);
+    let told = web.heard(&mut first);
     let (_, id) = events(&told);
     drop(first);
     web.alone.ticks_until(1);
@@ -105,7 +105,7 @@ fn who_comes_back_misses_nothing_or_is_told() {
     );
     assert_ne!(last, id);
     web.runs(r#"["SET","d","4"]"#);
-    assert!(web.told(&mut second).contains(r#""key":"d""#));
+    assert!(web.heard(&mut second).contains(r#""key":"d""#));
     for strange in
         ["1-1", "nonsense", "", &format!("{}0", id), "-", "18446744073709551615-18446744073709551615"]
     {
@@ -125,22 +125,22 @@ fn who_comes_back_misses_nothing_or_is_told() {
 fn nothing_is_told_where_nobody_follows() {
     let mut web = Web::new();
     web.runs(r#"["SET","a","1"]"#);
-    assert!(!web.is_told());
+    assert!(!web.is_heard());
     let (first, text) = web.follows("", "");
     let (second, _) = web.follows("", "");
-    assert!(web.is_told());
+    assert!(web.is_heard());
     web.runs(r#"["SET","a","2"]"#);
     drop(first);
     web.alone.ticks_until(2);
     let engine = web.alone.engine;
     engine.look_at_feed(engine.clock.now_ms() + 10 * LINGER_MS);
-    assert!(web.is_told(), "one is still there");
+    assert!(web.is_heard(), "one is still there");
     drop(second);
     web.alone.ticks_until(1);
     engine.look_at_feed(engine.clock.now_ms() + LINGER_MS / 2);
-    assert!(web.is_told(), "they may come back");
+    assert!(web.is_heard(), "they may come back");
     engine.look_at_feed(engine.clock.now_ms() + 2 * LINGER_MS);
-    assert!(!web.is_told());
+    assert!(!web.is_heard());
     // What happened meanwhile was not counted.
     let epoch = engine.feed.epoch();
     let (_, text_again) = web.follows("", &format!("Last-Event-ID: {epoch}-0\r\n"));
@@ -160,13 +160,13 @@ fn events_are_for_who_may_read_the_key() {
     assert!(wrong.starts_with("HTTP/1.1 401"), "{wrong}");
     web.runs(r#"["SET","app:1","v"]"#);
     web.runs(r#"["SET","other","v"]"#);
-    let text = web.told(&mut app);
+    let text = web.heard(&mut app);
     assert!(text.contains("app:1") && !text.contains("other"), "{text}");
     // Rights that are taken away are gone with the next event.
     web.runs(r#"["ACL","SETUSER","app","resetkeys","~else:*"]"#);
     web.runs(r#"["SET","app:2","v"]"#);
     web.runs(r#"["SET","else:2","v"]"#);
-    let text = web.told(&mut app);
+    let text = web.heard(&mut app);
     assert!(!text.contains("app:2") && text.contains("else:2"), "{text}");
 }
 
@@ -182,14 +182,14 @@ fn a_slow_reader_is_cut_and_nobody_else() {
         let key = "k".repeat(300);
         let sets: Vec<String> = (0..64).map(|n| format!(r#"["SET","{key}{at}:{n}","{value}"]"#)).collect();
         web.asks("POST", "/pipeline", "", format!("[{}]", sets.join(",")).as_bytes());
-        web.told(&mut quick);
+        web.heard(&mut quick);
         if web.alone.clients() < clients {
             break;
         }
     }
     assert_eq!(web.alone.clients(), clients - 1, "the slow one is gone");
     web.runs(r#"["SET","last","v"]"#);
-    assert!(web.told(&mut quick).contains("\"last\""));
+    assert!(web.heard(&mut quick).contains("\"last\""));
     drop(slow);
 }
 
@@ -203,5 +203,5 @@ fn what_cannot_be_followed_is_refused() {
         assert!(text.starts_with(&format!("HTTP/1.1 {status}")), "{query}: {text}");
     }
     assert_eq!(web.asks("POST", "/v1/events", "", b"").status, 405);
-    assert!(!web.is_told());
+    assert!(!web.is_heard());
 }

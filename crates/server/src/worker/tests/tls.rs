@@ -184,7 +184,7 @@ fn what_must_be_safe_first_is_not_sent_under_tls_either() {
     for number in 1..=2 {
         ReplySink::new(output, Wire::default()).int(number);
         // What is behind it waits.
-        output.hold(output.end(), 4 + number as u64);
+        output.withhold(output.end(), 4 + number as u64);
     }
     client.session.writer().write_all(b"GET k\r\n").expect("rustls takes it");
     client.say();

@@ -9,7 +9,7 @@ use super::line::LETTERS;
 use crate::acl::User;
 use crate::args::Args;
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::session::{ClientInfo, client_capa, client_flag};
 
 /// What a client is for, as TYPE names it.
@@ -63,16 +63,16 @@ impl Filter {
         Self { wanted: vec![Condition::Address(address.into())], ..Self::default() }
     }
     /// The new form of CLIENT KILL: it spares the client itself unless it says otherwise.
-    pub(super) fn of_kill(engine: &Engine, args: &Args<'_>) -> Result<Self, Error> {
+    pub(super) fn of_kill(engine: &Engine, args: &Args<'_>) -> Result<Self> {
         Self { skip_me: true, ..Self::default() }.with(engine, args)
     }
     /// The filters of CLIENT LIST.
-    pub(super) fn parse(engine: &Engine, args: &Args<'_>) -> Result<Self, Error> {
+    pub(super) fn parse(engine: &Engine, args: &Args<'_>) -> Result<Self> {
         Self::default().with(engine, args)
     }
 
     /// The same with what the arguments from the third on say.
-    fn with(mut self, engine: &Engine, args: &Args<'_>) -> Result<Self, Error> {
+    fn with(mut self, engine: &Engine, args: &Args<'_>) -> Result<Self> {
         let mut at = 2;
         while at < args.len() {
             at = self.option(engine, args, at)?;
@@ -81,7 +81,7 @@ impl Filter {
     }
 
     /// Reads one filter; returns where the next begins.
-    fn option(&mut self, engine: &Engine, args: &Args<'_>, at: usize) -> Result<usize, Error> {
+    fn option(&mut self, engine: &Engine, args: &Args<'_>, at: usize) -> Result<usize> {
         let word = args.bytes(at).to_ascii_uppercase();
         let (word, negated) = match word.strip_prefix(b"NOT-") {
             Some(word) => (word, true),
@@ -139,7 +139,7 @@ impl Filter {
         list.push(condition);
     }
 
-    fn ids(&mut self, args: &Args<'_>, from: usize, negated: bool) -> Result<usize, Error> {
+    fn ids(&mut self, args: &Args<'_>, from: usize, negated: bool) -> Result<usize> {
         let list = if negated { &mut self.unwanted } else { &mut self.wanted };
         let known = list.iter().position(|other| matches!(other, Condition::Ids(_)));
         let mut ids = match known.map(|at| list.swap_remove(at)) {
@@ -207,7 +207,7 @@ fn has_ip(peer: &[u8], ip: &[u8]) -> bool {
     rest.and_then(|rest| rest.strip_prefix(b":")).is_some_and(|port| !port.starts_with(b"0"))
 }
 
-fn kind(value: &[u8]) -> Result<Kind, Error> {
+fn kind(value: &[u8]) -> Result<Kind> {
     Ok(match &value.to_ascii_lowercase()[..] {
         b"normal" => Kind::Normal,
         b"replica" | b"slave" => Kind::Replica,
@@ -220,7 +220,7 @@ fn kind(value: &[u8]) -> Result<Kind, Error> {
     })
 }
 
-fn flags(letters: &[u8], negated: bool) -> Result<Condition, Error> {
+fn flags(letters: &[u8], negated: bool) -> Result<Condition> {
     let (mut flags, mut none, mut never) = (0, false, false);
     for letter in letters {
         match LETTERS.iter().find(|(other, _)| other == letter) {
@@ -233,7 +233,7 @@ fn flags(letters: &[u8], negated: bool) -> Result<Condition, Error> {
     Ok(if never { Condition::Never } else { Condition::Flags(flags, none) })
 }
 
-fn capa(letters: &[u8], negated: bool) -> Result<Condition, Error> {
+fn capa(letters: &[u8], negated: bool) -> Result<Condition> {
     if letters.iter().any(|letter| *letter != b'r') {
         return Err(unknown("capa", "CAPA", letters, negated));
     }
@@ -248,7 +248,7 @@ fn unknown(what: &str, filter: &str, letters: &[u8], negated: bool) -> Error {
     })
 }
 
-fn db(engine: &Engine, args: &Args<'_>, at: usize, negated: bool) -> Result<u8, Error> {
+fn db(engine: &Engine, args: &Args<'_>, at: usize, negated: bool) -> Result<u8> {
     let what = if negated { "NOT-DB" } else { "DB" };
     let count = engine.keyspace.database_count();
     let number = args.int(at).ok().filter(|db| i32::try_from(*db).is_ok());
@@ -259,7 +259,7 @@ fn db(engine: &Engine, args: &Args<'_>, at: usize, negated: bool) -> Result<u8, 
         .ok_or_else(|| Error::err(format!("{what} number should be between 0 and {}", count - 1)))
 }
 
-fn positive(args: &Args<'_>, at: usize, what: &str) -> Result<u64, Error> {
+fn positive(args: &Args<'_>, at: usize, what: &str) -> Result<u64> {
     let value = args.int(at).map_err(|_| Error::err(format!("{what} is not an integer or out of range")))?;
     u64::try_from(value)
         .ok()

@@ -11,7 +11,7 @@ use self::filter::Filter;
 use crate::args::Args;
 use crate::blocking::{End, end_other};
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::mailbox::{Kill, Message};
 use crate::reply::{Protocol, ReplySink};
@@ -48,7 +48,7 @@ pub(crate) const LIST: &[Entry] = &[
 const LABEL_BYTES_MAX: usize = 1024;
 
 /// Names and versions are shown in a list whose parts are separated by blanks.
-pub(super) fn check_attribute(text: &[u8], what: &str) -> Result<(), Error> {
+pub(super) fn check_attribute(text: &[u8], what: &str) -> Result {
     if text.len() > LABEL_BYTES_MAX {
         return Err(Error::err(format!("{what} cannot be longer than {LABEL_BYTES_MAX} bytes.")));
     }
@@ -66,19 +66,19 @@ pub(super) fn set_name(session: &Session, name: &[u8]) {
     }
 }
 
-fn id(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn id(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.int(context.session.id() as i64);
     Ok(())
 }
 
-fn info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     note_command(context, args);
     let line = context.session.info.line(context.now_ms) + "\n";
     sink.verbatim(*b"txt", line.as_bytes());
     Ok(())
 }
 
-fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     note_command(context, args);
     let filter = match args.len() {
         2 => Filter::default(),
@@ -103,7 +103,7 @@ fn note_command(context: &Context<'_, '_>, args: &Args<'_>) {
     info.active_ms.store(context.now_ms, Relaxed);
 }
 
-fn kill(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn kill(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let old_form = args.len() == 3;
     let filter =
         if old_form { Filter::address(args.bytes(2)) } else { Filter::of_kill(context.engine, args)? };
@@ -134,7 +134,7 @@ fn kill(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn getname(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn getname(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     match &*context.session.info.labels.lock() {
         Some(labels) if !labels.name.is_empty() => sink.bulk(&labels.name),
         _ => sink.null(),
@@ -142,14 +142,14 @@ fn getname(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn setname(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn setname(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     check_attribute(args.bytes(2), "Client names")?;
     set_name(context.session, args.bytes(2));
     sink.ok();
     Ok(())
 }
 
-fn setinfo(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn setinfo(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (is_name, is_version) = (args.is(2, "LIB-NAME"), args.is(2, "LIB-VER"));
     let attribute = String::from_utf8_lossy(args.bytes(2));
     if !is_name && !is_version {
@@ -163,7 +163,7 @@ fn setinfo(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     Ok(())
 }
 
-fn on_or_off(args: &Args<'_>, index: usize) -> Result<bool, Error> {
+fn on_or_off(args: &Args<'_>, index: usize) -> Result<bool> {
     match (args.is(index, "ON"), args.is(index, "OFF")) {
         (true, _) => Ok(true),
         (_, true) => Ok(false),
@@ -171,30 +171,21 @@ fn on_or_off(args: &Args<'_>, index: usize) -> Result<bool, Error> {
     }
 }
 
-fn switch(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-    flag: u32,
-) -> Result<(), Error> {
+fn switch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>, flag: u32) -> Result {
     context.session.info.set_flag(flag, on_or_off(args, 2)?);
     sink.ok();
     Ok(())
 }
 
 /// Who brings keys in sees those whose time has come.
-fn import_source(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+fn import_source(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if !args.is(2, "OFF") && !context.engine.keyspace.is_importing() {
         return Err(Error::err("Server is not in import mode"));
     }
     switch(context, args, sink, client_flag::IMPORT_SOURCE)
 }
 
-fn capa(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn capa(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if (2..args.len()).any(|index| args.is(index, "REDIRECT")) {
         context.session.info.capa.fetch_or(client_capa::REDIRECT, Relaxed);
     }
@@ -202,7 +193,7 @@ fn capa(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn reply(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn reply(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let session = &mut *context.session;
     if let Some(wire) = session.always_answers() {
         return Err(Error::err(format!("CLIENT REPLY is not available over {wire}")));
@@ -222,7 +213,7 @@ fn reply(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn pause(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn pause(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let writes_only = args.len() == 4 && args.is(3, "WRITE");
     if args.len() == 4 && !writes_only && !args.is(3, "ALL") {
         return Err(Error::err("CLIENT PAUSE mode must be WRITE or ALL"));
@@ -237,14 +228,14 @@ fn pause(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn unpause(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn unpause(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.engine.end_pause();
     context.engine.post_all(|| Message::Resume);
     sink.ok();
     Ok(())
 }
 
-fn unblock(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn unblock(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let end = match args.len() {
         4 if args.is(3, "ERROR") => End::Error,
         4 if !args.is(3, "TIMEOUT") => {

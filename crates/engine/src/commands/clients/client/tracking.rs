@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::on_or_off;
 use crate::args::Args;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::reply::ReplySink;
 use crate::session::client_flag::{BCAST, NOLOOP, OPTIN, OPTOUT, REDIR_BROKEN, TRACKING};
 
@@ -22,7 +22,7 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    fn parse(context: &Context<'_, '_>, args: &Args<'a>) -> Result<Self, Error> {
+    fn parse(context: &Context<'_, '_>, args: &Args<'a>) -> Result<Self> {
         let mut options = Self::default();
         let mut at = 3;
         while at < args.len() {
@@ -45,7 +45,7 @@ impl<'a> Options<'a> {
     }
 
     /// Whether the options go together, and with what the client has.
-    fn check(&self, context: &Context<'_, '_>) -> Result<(), Error> {
+    fn check(&self, context: &Context<'_, '_>) -> Result {
         let info = &context.session.info;
         let asks = |flag| self.flags & flag != 0;
         if !asks(BCAST) && !self.prefixes.is_empty() {
@@ -73,7 +73,7 @@ impl<'a> Options<'a> {
     }
 
     /// No key may be under two prefixes of one client.
-    fn check_prefixes(&self, context: &Context<'_, '_>) -> Result<(), Error> {
+    fn check_prefixes(&self, context: &Context<'_, '_>) -> Result {
         let own = context.engine.tracking.prefixes_of(context.session.id());
         if self.prefixes.iter().any(|prefix| prefix.len() > PREFIX_BYTES_MAX)
             || own.len() + self.prefixes.len() > PREFIXES_MAX
@@ -101,7 +101,7 @@ impl<'a> Options<'a> {
     }
 }
 
-fn redirect(context: &Context<'_, '_>, args: &Args<'_>, at: usize, earlier: u64) -> Result<u64, Error> {
+fn redirect(context: &Context<'_, '_>, args: &Args<'_>, at: usize, earlier: u64) -> Result<u64> {
     if earlier != 0 {
         return Err(Error::err("A client can only redirect to a single other client"));
     }
@@ -110,11 +110,7 @@ fn redirect(context: &Context<'_, '_>, args: &Args<'_>, at: usize, earlier: u64)
     known.ok_or_else(|| Error::err("The client ID you want redirect to does not exist"))
 }
 
-pub(super) fn tracking(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn tracking(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let options = Options::parse(context, args)?;
     if on_or_off(args, 2)? {
         options.check(context)?;
@@ -128,11 +124,7 @@ pub(super) fn tracking(
 }
 
 /// Decides for the next command, or the next transaction, whether what it reads is tracked.
-pub(super) fn caching(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn caching(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let session = &mut *context.session;
     if !session.info.has(TRACKING) {
         return Err(Error::err(
@@ -161,20 +153,12 @@ fn redirection(context: &Context<'_, '_>) -> i64 {
     if info.has(TRACKING) { info.redirect.load(Relaxed) as i64 } else { -1 }
 }
 
-pub(super) fn getredir(
-    context: &mut Context<'_, '_>,
-    _: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn getredir(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.int(redirection(context));
     Ok(())
 }
 
-pub(super) fn trackinginfo(
-    context: &mut Context<'_, '_>,
-    _: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn trackinginfo(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let session = &*context.session;
     let has = |flag| session.info.has(flag);
     let mut flags = vec![if has(TRACKING) { "on" } else { "off" }];

@@ -7,7 +7,7 @@ use super::{named, served};
 use crate::args::Args;
 use crate::context::Context;
 use crate::engine::Engine;
-use crate::error::{Error, full_name};
+use crate::error::{Result, full_name};
 use crate::reply::ReplySink;
 use crate::respb;
 
@@ -19,11 +19,7 @@ fn asked(context: &Context<'_, '_>, args: &Args<'_>) -> Vec<CommandId> {
     }
 }
 
-pub(super) fn docs(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn docs(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let ids = asked(context, args);
     sink.map(ids.len());
     for id in ids {
@@ -132,11 +128,7 @@ fn write_argument(argument: &Argument, sink: &mut ReplySink<'_>) {
 }
 
 /// Which table this is, and for each command its opcode, module and number, and layout (spec section 13.2).
-pub(super) fn opcodes(
-    context: &mut Context<'_, '_>,
-    args: &Args<'_>,
-    sink: &mut ReplySink<'_>,
-) -> Result<(), Error> {
+pub(super) fn opcodes(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let ids = asked(context, args);
     sink.map(2);
     sink.bulk(b"table");

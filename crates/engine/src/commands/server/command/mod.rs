@@ -13,7 +13,7 @@ use crate::acl::{category, command};
 use crate::args::{Args, OwnedArgs, check_arity};
 use crate::context::Context;
 use crate::engine::Engine;
-use crate::error::{Error, ErrorCode, full_name};
+use crate::error::{Error, ErrorCode, Result, full_name};
 use crate::glob;
 use crate::handler::{Entry, Scope};
 use crate::keys;
@@ -48,19 +48,19 @@ fn named(engine: &Engine, name: &[u8]) -> Option<CommandId> {
     command(name).filter(|&id| is_served(engine, id))
 }
 
-fn all(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn all(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let ids = served(context.engine);
     sink.array(ids.len());
     ids.into_iter().for_each(|id| write_info(context.engine, id, sink));
     Ok(())
 }
 
-fn count(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn count(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.count(served(context.engine).len());
     Ok(())
 }
 
-fn info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() == 2 {
         return all(context, args, sink);
     }
@@ -74,7 +74,7 @@ fn info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
     Ok(())
 }
 
-fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result<(), Error> {
+fn list(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let engine = context.engine;
     let filter: Box<dyn Fn(CommandId) -> bool> = match args.len() {
         2 => Box::new(|_| true),
@@ -108,7 +108,7 @@ fn getkeys(
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
     with_flags: bool,
-) -> Result<(), Error> {
+) -> Result {
     let What::Command(id) = What::of(args.bytes(2), (args.len() > 3).then(|| args.bytes(3))) else {
         return Err(Error::err("Invalid command specified"));
     };

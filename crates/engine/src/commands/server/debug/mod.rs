@@ -20,7 +20,7 @@ use crate::commands::common::help;
 use crate::commands::keys::dump;
 use crate::config::value::bytes;
 use crate::context::Context;
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, HandlerFn, Scope};
 use crate::info::random_id;
 use crate::reply::{Protocol, ReplySink};
@@ -32,7 +32,7 @@ const SCAN_STEP: u64 = 10_000;
 /// DEBUG SLEEP at most.
 const SLEEP_S_MAX: f64 = 3600.0;
 
-type Outcome = Result<(), Error>;
+type Outcome = Result;
 
 /// Subcommands: name, fewest and most arguments behind it, code.
 const SUBCOMMANDS: &[(&str, usize, usize, HandlerFn)] = &[
@@ -252,7 +252,7 @@ fn look<R>(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     what: impl FnOnce(&str, ValueRef<'_>) -> R,
-) -> Result<R, Error> {
+) -> Result<R> {
     let key = context.key(args, 2);
     let (shard, mut op) = context.shard(&key)?;
     let Some(info) = shard.info(&mut op, &key) else { return Err(ErrorCode::NoSuchKey.into()) };

@@ -28,13 +28,13 @@ impl Source for Slow {
 }
 
 /// What a file holds, told in words; and the bytes behind it.
-fn told(bytes: &[u8], checks: bool) -> (std::result::Result<Vec<String>, FileError>, Vec<u8>) {
+fn read_all(bytes: &[u8], checks: bool) -> (std::result::Result<Vec<String>, FileError>, Vec<u8>) {
     let mut source = Slow { bytes: bytes.to_vec(), there: 0, used: 0 };
-    let parts = tell(&mut source, checks);
+    let parts = parts_of(&mut source, checks);
     (parts, source.bytes[source.used..].to_vec())
 }
 
-fn tell(source: &mut Slow, checks: bool) -> Result<Vec<String>> {
+fn parts_of(source: &mut Slow, checks: bool) -> Result<Vec<String>> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut reader = Reader::new(source)?;
     if !checks {
@@ -100,7 +100,7 @@ const COMMON: &[&[u8]] = &[
 fn every_common_part_is_told() {
     let mut bytes = rdb("REDIS0012", COMMON);
     bytes.extend_from_slice(b"*1\r\n");
-    let (parts, rest) = told(&bytes, true);
+    let (parts, rest) = read_all(&bytes, true);
     let parts = parts.expect("the file is good");
     assert_eq!(rest, b"*1\r\n");
     assert_eq!(
@@ -122,7 +122,7 @@ fn every_common_part_is_told() {
     ] {
         assert!(parts.contains(&expected), "{expected} in {parts:?}");
     }
-    assert_eq!(told(b"REDIS0004\xfe\x00\xff*1", true).1, b"*1", "no checksum before version 5");
+    assert_eq!(read_all(b"REDIS0004\xfe\x00\xff*1", true).1, b"*1", "no checksum before version 5");
 }
 
 #[test]
@@ -131,15 +131,15 @@ fn kinds_of_each_maker_are_its_own() {
     let redis: &[u8] = b"\x18\x01k12345678\x01\x00\x01f\x01v";
     let packed: &[u8] = b"\x19\x01k12345678\x02lp";
     let import: &[u8] = b"\xf3\x03job\x02\x01\x02\x03\x04";
-    assert_eq!(told(&rdb("VALKEY080", &[valkey, import]), true).0.expect("good").len(), 2);
-    assert_eq!(told(&rdb("REDIS0012", &[redis, packed]), true).0.expect("good").len(), 2);
+    assert_eq!(read_all(&rdb("VALKEY080", &[valkey, import]), true).0.expect("good").len(), 2);
+    assert_eq!(read_all(&rdb("REDIS0012", &[redis, packed]), true).0.expect("good").len(), 2);
     for (magic, entry, said) in [
         ("VALKEY080", redis, "byte 9: unknown type 24 in an RDB of Valkey"),
         ("REDIS0012", import, "byte 9: unknown type 243 in an RDB of Redis"),
         ("REDIS0099", redis, "byte 0: an RDB of version 99"),
         ("REDIS00x2", redis, "byte 0: expected REDIS or VALKEY"),
     ] {
-        let error = told(&rdb(magic, &[entry]), true).0.unwrap_err().to_string();
+        let error = read_all(&rdb(magic, &[entry]), true).0.unwrap_err().to_string();
         assert!(error.starts_with(said), "{error}");
     }
 }
@@ -148,7 +148,7 @@ fn kinds_of_each_maker_are_its_own() {
 fn a_cut_names_its_place() {
     let bytes = rdb("REDIS0011", COMMON);
     for cut in 0..bytes.len() {
-        let error = told(&bytes[..cut], true).0.unwrap_err().to_string();
+        let error = read_all(&bytes[..cut], true).0.unwrap_err().to_string();
         assert!(error.contains(&format!("byte {cut}: the RDB ends here")), "{cut}: {error}");
     }
 }
@@ -159,22 +159,22 @@ fn a_bit_that_is_turned_is_found() {
     for at in MAGIC_BYTES..bytes.len() {
         let mut turned = bytes.clone();
         turned[at] ^= 1;
-        assert!(told(&turned, true).0.is_err(), "byte {at}");
+        assert!(read_all(&turned, true).0.is_err(), "byte {at}");
     }
     let mut unchecked = bytes;
     let at = unchecked.len() - 1;
     unchecked[at] ^= 1;
-    assert!(told(&unchecked, false).0.is_ok(), "trusted");
+    assert!(read_all(&unchecked, false).0.is_ok(), "trusted");
 }
 
 #[test]
 fn a_huge_length_allocates_nothing() {
     let mut bytes = b"REDIS0011\x00\x01k\x81\x7f\xff\xff\xff\xff\xff\xff\xff".to_vec();
-    let error = told(&bytes, true).0.unwrap_err().to_string();
+    let error = read_all(&bytes, true).0.unwrap_err().to_string();
     assert!(error.contains("the RDB ends here"), "{error}");
     bytes.truncate(MAGIC_BYTES);
     bytes.extend_from_slice(b"\x01\x01k\x81\x7f\xff\xff\xff\xff\xff\xff\xff");
-    assert!(told(&bytes, true).0.is_err());
+    assert!(read_all(&bytes, true).0.is_err());
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn what_is_written_is_read() {
         }
         let (file, version) = writer.finish().expect("memory");
         assert!(file.get_ref().starts_with(magic.as_bytes()), "{magic} {version}");
-        let parts = told(file.get_ref(), true).0.expect("good");
+        let parts = read_all(file.get_ref(), true).0.expect("good");
         let expected = [
             "fact redis-ver=7.0.0",
             "database 3",

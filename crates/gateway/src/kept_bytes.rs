@@ -12,9 +12,9 @@ pub(crate) const KEPT_BYTES_MAX: usize = 512 << 20;
 
 /// The bytes that a worker keeps.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept(Arc<AtomicUsize>);
+pub(crate) struct KeptBytes(Arc<AtomicUsize>);
 
-impl Kept {
+impl KeptBytes {
     pub(crate) fn bytes(&self) -> usize {
         self.0.load(Relaxed)
     }
@@ -28,7 +28,7 @@ impl Kept {
 /// So many of them are one's.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
-    kept: Kept,
+    kept: KeptBytes,
     bytes: usize,
 }
 
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn what_is_gone_is_not_counted() {
-        let kept = Kept::default();
+        let kept = KeptBytes::default();
         let mut one = kept.share(10);
         let two = one.clone();
         assert_eq!(kept.bytes(), 20);

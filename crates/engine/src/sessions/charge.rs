@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::session::ConnectionInfo;
 
 /// Bytes that all clients of one connection hold at most: without a limit one of them could fill the memory with names
@@ -24,7 +24,7 @@ pub(crate) const fn of_name(name: &[u8]) -> usize {
 
 impl ConnectionInfo {
     /// Whether its clients may hold so much more.
-    pub(crate) fn check_room(&self, bytes: usize) -> Result<(), Error> {
+    pub(crate) fn check_room(&self, bytes: usize) -> Result {
         let own = self.held_bytes.load(Relaxed).saturating_add(bytes);
         let together =
             self.held_together.get().map_or(0, |together| together.load(Relaxed)).saturating_add(bytes);
@@ -44,12 +44,12 @@ impl ConnectionInfo {
 
 /// What somebody holds, counted with a connection until it is let go of or dropped.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct Charge {
     connection: Option<Arc<ConnectionInfo>>,
     bytes: usize,
 }
 
-impl Held {
+impl Charge {
     /// So much of a connection.
     pub(crate) fn new(connection: &Arc<ConnectionInfo>, bytes: usize) -> Self {
         let mut held = Self::default();
@@ -81,7 +81,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Charge {
     fn drop(&mut self) {
         self.clear();
     }

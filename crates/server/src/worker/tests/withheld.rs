@@ -25,7 +25,7 @@ fn come(client: &mut UnixStream) -> Vec<u8> {
 /// What the only connection is answered from now on waits for this epoch.
 fn hold(alone: &mut Alone, epoch: u64) {
     let output = &mut alone.worker.io.get(0).expect("it is there").output;
-    output.hold(output.end(), epoch);
+    output.withhold(output.end(), epoch);
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn each_reply_waits_for_its_own_epoch() {
     for number in 1..=4 {
         ReplySink::new(output, Wire::default()).int(number);
         // The third waits no longer than the second does.
-        output.hold(output.end(), [5, 5, 7, 7][number as usize - 1]);
+        output.withhold(output.end(), [5, 5, 7, 7][number as usize - 1]);
     }
     alone.worker.io.touch(0);
     alone.tick();
@@ -288,7 +288,7 @@ fn what_waits_in_vain_becomes_an_error_for_each_request() {
     let get = b"SET k v\r\nGET k\r\nLRANGE l 0 -1\r\nCONFIG GET maxmemory\r\n";
     for (first, count) in [(&b"PING\r\n"[..], 4), (b"HELLO 3\r\n", 4)] {
         let (mut alone, mut client) = asked(first, get);
-        alone.engine.lose_held();
+        alone.engine.lose_withheld();
         let (all, has_ended) = come_by(&mut alone, &mut client);
         assert_eq!(String::from_utf8(all).expect("it is text"), error.repeat(count));
         assert!(!has_ended);
@@ -309,7 +309,7 @@ fn what_waits_in_vain_becomes_an_error_for_each_request() {
 #[test]
 fn what_waits_in_vain_on_a_channel_becomes_an_error_there() {
     let (mut alone, mut client) = asked(&[3, 0, 0, 7], &[3, 0, 0, 7]);
-    alone.engine.lose_held();
+    alone.engine.lose_withheld();
     let text = Safe::lost_error().line();
     let error = [&[0x80, 1, 0, 7][..], &(text.len() as u16).to_be_bytes(), text.as_bytes()].concat();
     assert_eq!(come_by(&mut alone, &mut client), (error, false));
@@ -321,7 +321,7 @@ fn what_waits_in_vain_on_a_channel_becomes_an_error_there() {
 fn what_waits_in_vain_over_http_is_one_error_and_the_end() {
     let get = b"GET /ping HTTP/1.1\r\nHost: h\r\n\r\n";
     let (mut alone, mut client) = asked(get, &get.repeat(2));
-    alone.engine.lose_held();
+    alone.engine.lose_withheld();
     let (all, has_ended) = come_by(&mut alone, &mut client);
     let (answers, is_whole) = answers(&all);
     assert!(is_whole && answers.len() == 1, "{}", String::from_utf8_lossy(&all));
@@ -334,6 +334,6 @@ fn what_waits_in_vain_over_http_is_one_error_and_the_end() {
 #[test]
 fn where_it_cannot_be_said_the_connection_ends() {
     let (mut alone, mut client) = asked(b"SUBSCRIBE c\r\n", b"PING\r\n");
-    alone.engine.lose_held();
+    alone.engine.lose_withheld();
     assert_eq!(come_by(&mut alone, &mut client), (vec![], true));
 }

@@ -47,7 +47,7 @@ impl Tag {
 
 /// How it went, where that is no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Went {
+pub enum ResourceOutcome {
     /// The value follows, all of it.
     Whole,
     /// A part of it follows: its first byte, the one behind its last, and how many there are of all.
@@ -68,9 +68,9 @@ pub enum Went {
 
 /// What an answer says beside the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct ResourceState {
     /// How it went.
-    pub went: Went,
+    pub outcome: ResourceOutcome,
     /// Of the key as it is now, if it is there.
     pub tag: Option<Tag>,
     /// Its type.
