@@ -89,8 +89,8 @@ impl Client {
     pub(crate) const fn is_busy(&self) -> bool {
         self.session.is_waiting() || self.session.subscriptions.is_some()
     }
-    /// Whether it will be answered whatever its peer still sends: another server answers it, its script takes its time, or
-    /// requests are about to run. What blocks may never be answered, and a pause holds what it likes.
+    /// Whether it will be answered whatever its peer still sends: another server answers it, its script takes its time,
+    /// or requests are about to run. What blocks may never be answered, and a pause holds what it likes.
     pub(crate) fn is_under_way(&self) -> bool {
         let blocks = self.session.wait.is_some() || self.session.info.has(client_flag::BLOCKED);
         let is_paused = self.alarm.is_set();

@@ -422,7 +422,8 @@ impl Connection {
         session.is_some_and(|session| session.forwarded > 0 && !session.info.has(client_flag::BLOCKED))
     }
 
-    /// Whether replies will come that its peer, who sends no more, is to be sent; nothing where that takes another look.
+    /// Whether replies will come that its peer, who sends no more, is to be sent; nothing where that takes
+    /// another look.
     pub(crate) fn is_under_way(&mut self) -> Option<bool> {
         match &mut self.peer {
             Peer::Resp(single) => Some(single.client.is_under_way()),
