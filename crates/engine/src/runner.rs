@@ -63,8 +63,8 @@ pub(crate) fn run_handler(
     let locked = !matches!(context.locked, Locked::Batch(_) | Locked::Nothing);
     context.local.effects.begin_command(args.spec);
     let outcome = (handler.run)(context, args, sink);
-    // What a trigger reads is read by its owner, and not by who has fired it. A read that writes is noted behind what it
-    // has told of that itself.
+    // What a trigger reads is read by its owner, and not by who has fired it. A read that writes is noted behind what
+    // it has told of that itself.
     if locked && (context.fires || !context.is_inner) {
         context.engine.track_read(context.session, args);
     }

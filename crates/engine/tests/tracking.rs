@@ -151,7 +151,9 @@ fn who_counts_and_writes_so_is_told_of_what_comes_after() {
                 bench.text(a, count);
                 assert_eq!(run(&mut bench, a, "PFCOUNT h").len(), 1 + usize::from(own), "{options}");
             } else if count == "MULTI" {
-                ["MULTI", "PFCOUNT h"].map(|command| bench.text(a, command));
+                for command in ["MULTI", "PFCOUNT h"] {
+                    bench.text(a, command);
+                }
                 assert_eq!(run(&mut bench, a, "EXEC"), ["[1]"], "{options}");
             } else {
                 assert_eq!(run(&mut bench, a, count), ["1"], "{options}");
