@@ -669,24 +669,6 @@ fn who_watches_has_nothing_to_do_with_keys() {
     assert_eq!(bench.text(a, "GET k"), "nil");
 }
 
-/// Up to 17 digits behind the point and no exponent, which is more than a double says.
-#[test]
-fn coordinates_have_the_same_digits_in_resp3_as_in_resp2() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
-    bench.text(client, "GEOADD g 13.361389 38.115556 Palermo 0 0 zero");
-    bench.execute(client, &[b"GEOPOS", b"g", b"Palermo", b"zero"]);
-    let reply = String::from_utf8_lossy(&bench.take_output(client).bytes).into_owned();
-    for number in [
-        ",13.36138933897018433\r\n",
-        ",38.11555639549629859\r\n",
-        ",0.00000268220901489\r\n",
-        ",0.00000126736058093\r\n",
-    ] {
-        assert!(reply.contains(number), "{reply}");
-    }
-}
-
 #[test]
 fn a_write_counts_once() {
     let mut bench = Bench::new();
