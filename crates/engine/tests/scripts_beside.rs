@@ -79,8 +79,8 @@ fn the_end_of_a_script_that_takes_long_wakes_all_workers() {
     }
 }
 
-/// One that has taken long, and comes to more than it has locked while somebody is inside, waits for him without holding
-/// up anybody else.
+/// One that has taken long, and comes to more than it has locked while somebody is inside, waits for him without
+/// holding up anybody else.
 #[test]
 fn who_strays_behind_the_threshold_waits_and_others_are_answered() {
     let mut bench = Bench::team(2).remove(0);

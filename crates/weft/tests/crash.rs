@@ -201,8 +201,8 @@ fn what_a_script_has_written_half_sets_nothing_going() {
     assert_eq!(server.ask(&["EXISTS", "k1"]), "0");
 }
 
-/// With `always` nothing that others write while a script runs is safe before it ends: SHUTDOWN NOSAVE ends it, they are
-/// answered, and the server need not wait for them.
+/// With `always` nothing that others write while a script runs is safe before it ends: SHUTDOWN NOSAVE ends it, they
+/// are answered, and the server need not wait for them.
 #[test]
 fn who_waits_behind_a_script_is_no_reason_to_wait_at_the_end() {
     let folder = Folder::new();

@@ -24,8 +24,8 @@ const FOUND_FEW: usize = 4;
 const FOUND_MAX: usize = FIRED_MAX as usize + 1;
 /// So many that were looked at for one key have taken no time worth asking for.
 const LOOKED_FEW: usize = 64;
-/// What patterns that are asked one by one go over, of themselves and of the key, for one key: some milliseconds. Beyond
-/// it no further one is asked, and whoever needs to know is told so.
+/// What patterns that are asked one by one go over, of themselves and of the key, for one key: some milliseconds.
+/// Beyond it no further one is asked, and whoever needs to know is told so.
 const ASKED_BYTES_MAX: u64 = 4 << 20;
 /// Patterns of one beginning that are asked one by one; more are told apart by how they end.
 const ENDS_MIN: usize = 8;
