@@ -154,7 +154,7 @@ struct Counted {
     by_client: HashMap<u64, usize>,
 }
 
-/// Of which kind a push is.
+/// Of which kind a push is that has a limit.
 fn kind_of(push: &Push) -> usize {
     usize::from(matches!(push, Push::Monitor(_)))
 }
