@@ -312,7 +312,7 @@ fn wire_paths() -> BTreeMap<String, Value> {
         ),
         (
             "/metrics".into(),
-            json!({"get": operation("metrics", "What INFO is_mild, for Prometheus", "Text")}),
+            json!({"get": operation("metrics", "What INFO tells, for Prometheus", "Text")}),
         ),
         ("/healthz".into(), health("healthz", "Whether the server lives")),
         ("/readyz".into(), health("readyz", "Whether the server serves")),

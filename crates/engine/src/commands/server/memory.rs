@@ -157,7 +157,7 @@ fn report(figures: &MemoryFigures, clients: usize) -> String {
     }
     if over(figures.active_bytes, figures.used_bytes, 13) {
         text.push_str(
-            " * Pages: those that locked entries are more than 1.3 times the entries. Sparse pages are compacted in the \
+            " * Pages: those that hold entries are more than 1.3 times the entries. Sparse pages are compacted in the \
              background; this is usual for some seconds after many keys went.\n",
         );
     }

@@ -319,7 +319,7 @@ impl<'p> Machine<'p, '_, '_, '_, '_> {
             return Err(Fault::from(format!("'{}' is no code of an error", shown(&code))).into());
         }
         let message = match &message[..] {
-            b"" if fail.unless.is_some() => format!("{}: it does not locked", step.at),
+            b"" if fail.unless.is_some() => format!("{}: it does not hold", step.at),
             b"" => format!("{}: the program failed", step.at),
             message => String::from_utf8_lossy(message).into_owned(),
         };

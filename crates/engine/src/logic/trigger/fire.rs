@@ -157,7 +157,7 @@ impl Trigger {
         let holds = self.frame(engine, engine.clock.now_ms(), event.clone()).holds(when);
         match holds.map_err(|fault| at(WHEN, &fault))? {
             true => Ok((true, "everything matches, and the condition holds")),
-            false => Ok((false, "the condition does not locked")),
+            false => Ok((false, "the condition does not hold")),
         }
     }
     /// The stream or channel that an event is told to.
