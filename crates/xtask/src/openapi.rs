@@ -310,10 +310,7 @@ fn wire_paths() -> BTreeMap<String, Value> {
             "/monitor".into(),
             json!({"post": operation("monitor", "Receive every command that runs", "Events")}),
         ),
-        (
-            "/metrics".into(),
-            json!({"get": operation("metrics", "What INFO tells, for Prometheus", "Text")}),
-        ),
+        ("/metrics".into(), json!({"get": operation("metrics", "What INFO tells, for Prometheus", "Text")})),
         ("/healthz".into(), health("healthz", "Whether the server lives")),
         ("/readyz".into(), health("readyz", "Whether the server serves")),
     ])

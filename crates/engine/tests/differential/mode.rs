@@ -163,6 +163,15 @@ pub(crate) fn keep_apart(team: usize, words: &mut [Vec<u8>]) -> bool {
         () if is(0, "CONFIG") => return false,
         // Libraries are everybody's.
         () if is(0, "FUNCTION") || is(0, "FCALL") || is(0, "FCALL_RO") => return team == 0,
+        () if is(0, "EVAL") || is(0, "EVAL_RO") => {
+            if team == 1
+                && let Some(source) = words.get_mut(1)
+            {
+                let own = String::from_utf8_lossy(source).replace("'SELECT',1", "'SELECT',3");
+                *source = own.replace("'SELECT',0", "'SELECT',2").into_bytes();
+            }
+            return true;
+        }
         () if is(0, "FLUSHALL") => {
             words[0] = b"FLUSHDB".to_vec();
             return true;
