@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -244,6 +246,39 @@ func TestEndsOfWaiting(t *testing.T) {
 	p.expect("ECHO", "c")
 	p.text(0, "a", "b", "c") // the late replies are nobody's
 	(<-got).is(t, "c")
+}
+
+// TestWhoIsTooLateHasAnError: a call has a timer of its own, which may be before that of its context. Whose time is over has no reply, though his
+// context does not say so yet.
+func TestWhoIsTooLateHasAnError(t *testing.T) {
+	ctx := testContext(t)
+	p, c := connected(t, Options{InFlightMax: 10_000})
+	go func() { _, _ = io.Copy(io.Discard, p.nc) }() // ends with the connection
+	var all sync.WaitGroup
+	for range 16 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			pipe := c.Pipeline()
+			for range 50 {
+				short := deadline.New(ctx, time.Now().Add(time.Millisecond))
+				short.Done() // it gets its timer
+				if _, err := c.Do(short, "PING"); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("a command: %v", err)
+				}
+				short.End()
+				short = deadline.New(ctx, time.Now().Add(time.Millisecond))
+				short.Done()
+				pipe.Reset()
+				pipe.Do("PING")
+				if _, err := pipe.Exec(short); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("a pipeline: %v", err)
+				}
+				short.End()
+			}
+		}()
+	}
+	all.Wait()
 }
 
 // TestPipelineIsCancelledWhole: the server hears of each command that nobody waits for any more.

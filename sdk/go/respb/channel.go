@@ -346,7 +346,7 @@ func exchangeOn[T string | []byte](ctx context.Context, la *lane, c *call, args 
 	write, read := l.begin(la, c, 1)
 	l.mu.Unlock()
 	if l.complete(ctx, c, write, read) {
-		return context.Cause(ctx), true
+		return ended(ctx), true
 	}
 	if err := c.err; err != nil {
 		c.free()

@@ -238,7 +238,7 @@ func (p *Pipeline) try(ctx context.Context, la *lane, values []Value) (err error
 			abandoned := la.link.complete(ctx, c, write, read)
 			err, gone := waitAll(ctx, before)
 			if abandoned || gone {
-				return context.Cause(ctx), true
+				return ended(ctx), true
 			}
 			if err == nil {
 				err = c.err
