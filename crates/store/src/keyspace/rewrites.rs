@@ -27,6 +27,7 @@ impl Batch<'_> {
             alone: self.alone.as_ref(),
             counters: self.counters,
             recorder,
+            tells: true,
             row: None,
             epoch: None,
             db,
@@ -43,6 +44,8 @@ pub struct Rewrites<'b> {
     alone: Option<&'b Closed<'b, Array>>,
     counters: &'b Counters,
     recorder: &'b Recorder,
+    /// Each is a group by itself, of which a log may be told here; otherwise only what nobody is told of is written.
+    tells: bool,
     /// Where a log is told of them, once the first one was to be.
     row: Option<Row<'b>>,
     /// The epoch of all of them, where nobody else is in the keyspace.
@@ -101,10 +104,16 @@ impl Rewrites<'_> {
 }
 
 impl Rewrites<'_> {
+    /// The same of what may be one of several keys of one group: where a log is to be told, nothing is written.
+    #[inline]
+    pub(super) fn untold_text(&mut self, at: usize, key: &Key<'_>, text: &[u8]) -> bool {
+        self.tells = false;
+        self.text(at, key, text)
+    }
     /// Whether all that is wanted is told here: what a log wants, and there is room for it.
     #[inline]
     fn tells(&mut self, wanted: u32) -> bool {
-        if self.row.is_none() && wanted == wants::GROUPS | wants::VALUES {
+        if self.tells && self.row.is_none() && wanted == wants::GROUPS | wants::VALUES {
             self.row = self.recorder.row();
         }
         self.row.is_some() && wanted == wants::GROUPS | wants::VALUES

@@ -79,6 +79,6 @@ impl Batch<'_> {
     #[inline]
     pub fn rewrite(&mut self, at: usize, op: &mut Op<'_>, key: &Key<'_>, text: &[u8]) -> bool {
         let rewrites = self.rewrites((op.db, op.now_ms), op.recorder);
-        rewrites.is_some_and(|mut rewrites| rewrites.text(at, key, text))
+        rewrites.is_some_and(|mut rewrites| rewrites.untold_text(at, key, text))
     }
 }
