@@ -227,6 +227,28 @@ fn a_log_that_has_grown_is_rewritten_and_tried_again() {
     assert_eq!(Server::start(&folder, &flags).ask(&["GET", "k"]), value);
 }
 
+/// Several keys of one command are one group of the log, whichever of them stand already, and the log goes on behind it.
+#[test]
+fn keys_of_one_command_are_kept_together() {
+    let folder = Folder::new();
+    let flags = ["--save", "", "--appendonly", "yes", "--appendfsync", "always", "--threads", "2"];
+    let server = Server::start(&folder, &flags);
+    for round in ["one", "two"] {
+        assert_eq!(server.ask(&["SET", "a", "short"]), "OK");
+        let (new, over) = (format!("new {round}"), format!("over {round}"));
+        assert_eq!(server.ask(&["MSET", &new, "x", "a", &over, &over, "x"]), "OK");
+        assert_eq!(server.ask(&["MSET", "a", &new, &format!("{new} too"), "x", "b", "y"]), "OK");
+    }
+    assert_eq!(server.info("aof_last_write_status"), "ok");
+    server.kill();
+    let server = Server::start(&folder, &flags);
+    for (key, value) in
+        [("a", "new two"), ("b", "y"), ("new one", "x"), ("over two", "x"), ("new two too", "x")]
+    {
+        assert_eq!(server.ask(&["GET", key]), value);
+    }
+}
+
 /// What rests on the disk is told from what was being written, also if nothing came behind it: one bit of the last
 /// write is found, though the server was killed.
 #[test]
