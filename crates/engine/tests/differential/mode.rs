@@ -246,6 +246,9 @@ mod tests {
         assert_eq!(apart(0, "MOVE a 3").as_deref(), Some("MOVE a x"), "that is the others'");
         assert_eq!(apart(0, "FLUSHALL ASYNC").as_deref(), Some("FLUSHDB ASYNC"));
         assert_eq!(apart(0, "CONFIG SET a b"), None);
+        let script = "EVAL redis.call('SELECT',1);redis.pcall('SELECT',0) 0";
+        let own = "EVAL redis.call('SELECT',3);redis.pcall('SELECT',2) 0";
+        assert_eq!((apart(0, script).as_deref(), apart(1, script).as_deref()), (Some(script), Some(own)));
         assert_eq!(apart(0, "FUNCTION FLUSH").as_deref(), Some("FUNCTION FLUSH"));
         assert_eq!((apart(1, "FUNCTION FLUSH"), apart(1, "fcall f 0")), (None, None));
     }

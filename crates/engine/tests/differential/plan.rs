@@ -218,6 +218,17 @@ impl Plan<'_> {
     }
 }
 
+/// Whether no pause begins while one holds everything: it would be held too, and nobody would end either.
+pub(crate) fn pauses_one_by_one(steps: &[Step]) -> bool {
+    let mut holds_all = false;
+    steps.iter().filter(|step| step.client == ADMIN).all(|step| {
+        let begins = step.words.get(1).is_some_and(|word| word == b"PAUSE");
+        let fits = !(begins && holds_all);
+        holds_all = begins && step.words.get(3).is_some_and(|word| word == b"ALL");
+        fits
+    })
+}
+
 /// Whether a command sets a time that could pass while a round runs, or waits so long only.
 fn may_pass(words: &[Vec<u8>]) -> bool {
     let text = |at: usize| words.get(at).map(|word| word.to_ascii_uppercase()).unwrap_or_default();
