@@ -227,7 +227,7 @@ fn a_log_that_has_grown_is_rewritten_and_tried_again() {
     assert_eq!(Server::start(&folder, &flags).ask(&["GET", "k"]), value);
 }
 
-/// Several keys of one command are one group of the log, whichever of them stand already, and the log goes on behind it.
+/// Several keys of one command are one group of the log, whichever of them stand already.
 #[test]
 fn keys_of_one_command_are_kept_together() {
     let folder = Folder::new();
