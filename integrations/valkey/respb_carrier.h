@@ -75,14 +75,20 @@ typedef struct channel {
     unsigned drains : 1;        /* what is written is taken, however much waits */
 } channel;
 
+/* It exists while one of its numbers has a channel. */
+typedef struct page {
+    int open;
+    channel *channels[PAGE_CHANNELS];
+} page;
+
 struct carrier {
     connection *conn; /* NULL when the connection has ended */
-    channel **pages[PAGES];
+    page *pages[PAGES];
     unsigned char *closing; /* a bit for each number: isClosing; NULL when there is none */
     channel *zero;
     list *writers;  /* channels whose replies wait for room, or whose output has to be counted, in turns */
     list *awaiting; /* channels that wait for the user of channel 0, as they were opened */
-    int open, unanswered;
+    int open, unanswered, pages_len;
     unsigned long long queue_bytes;
     size_t owes; /* output that the clients of all channels hold */
     char *in; /* bytes of a frame that is not whole, or that wait for the end of a pause */
@@ -116,23 +122,14 @@ static inline channel *channelOf(client *c) {
     return (channel *)c->conn;
 }
 
-static inline channel **slotOf(carrier *k, uint16_t number, int make) {
-    channel ***page = &k->pages[number / PAGE_CHANNELS];
-    if (!*page) {
-        if (!make) return NULL;
-        *page = zcalloc(sizeof(channel *) * PAGE_CHANNELS);
-    }
-    return &(*page)[number % PAGE_CHANNELS];
-}
-
 /* Whether a number's channel has ended here, and its CLOSE from the client has not come. */
 static inline int isClosing(const carrier *k, uint16_t number) {
     return k->closing && k->closing[number / 8] >> (number % 8) & 1;
 }
 
-static inline channel *find(carrier *k, uint16_t number) {
-    channel **slot = slotOf(k, number, 0);
-    return slot ? *slot : NULL;
+static inline channel *find(const carrier *k, uint16_t number) {
+    const page *in = k->pages[number / PAGE_CHANNELS];
+    return in ? in->channels[number % PAGE_CHANNELS] : NULL;
 }
 
 /* respb_net.c: connections. */

@@ -92,6 +92,27 @@ void respbClosed(carrier *k, uint16_t number) {
     k->closing = NULL;
 }
 
+static void enter(carrier *k, channel *ch) {
+    page **in = &k->pages[ch->number / PAGE_CHANNELS];
+    if (!*in) {
+        *in = zcalloc(sizeof(page));
+        k->pages_len++;
+    }
+    (*in)->channels[ch->number % PAGE_CHANNELS] = ch;
+    (*in)->open++;
+    k->open++;
+}
+
+static void takeOut(carrier *k, channel *ch) {
+    page **in = &k->pages[ch->number / PAGE_CHANNELS];
+    (*in)->channels[ch->number % PAGE_CHANNELS] = NULL;
+    k->open--;
+    if (--(*in)->open) return;
+    zfree(*in);
+    *in = NULL;
+    k->pages_len--;
+}
+
 /* The client is gone: its channel ends. */
 static void respbConnClose(connection *conn) {
     channel *ch = (channel *)conn;
@@ -101,8 +122,7 @@ static void respbConnClose(connection *conn) {
     if (ch->awaits_user) listDelNode(k->awaiting, ch->awaits_user);
     k->queue_bytes -= ch->queue_bytes;
     k->owes -= ch->owes;
-    k->open--;
-    *slotOf(k, ch->number, 0) = NULL;
+    takeOut(k, ch);
     if (announce && ch->client_closed) {
         respbOutputClose(k, ch->number, RESPB_DONE);
     } else if (announce && ch->number) {
@@ -183,8 +203,7 @@ channel *respbChannelMake(carrier *k, uint16_t number) {
     ch->on = k;
     ch->number = number;
     ch->code = -1;
-    *slotOf(k, number, 1) = ch;
-    k->open++;
+    enter(k, ch);
     return ch;
 }
 
@@ -299,7 +318,9 @@ size_t respbChannelMemory(client *c) {
     carrier *k = ch->on;
     size_t bytes = sizeof(*ch) + ch->queue_bytes;
     if (ch->half) bytes += sdsAllocSize(ch->half->bytes) + ch->half->batch.values_capacity * sizeof(respb_value);
-    if (ch->number == 0) bytes += sizeof(*k) + k->in_size + k->out_size + (k->batch.values ? k->batch.values_capacity * sizeof(respb_value) : 0);
+    if (ch->number) return bytes;
+    bytes += sizeof(*k) + k->in_size + k->out_size + k->pages_len * sizeof(page) + (k->closing ? NUMBERS / 8 : 0);
+    if (k->batch.values) bytes += k->batch.values_capacity * sizeof(respb_value) + FRAMES_MAX * sizeof(respb_frame);
     return bytes;
 }
 

@@ -152,9 +152,8 @@ void respbLeave(carrier *k, int code, const char *reason) {
 /* The next open channel from a number on, which is moved behind it; NULL when there is none. */
 static channel *nextChannel(carrier *k, unsigned *number) {
     while (*number < NUMBERS) {
-        channel **page = k->pages[*number / PAGE_CHANNELS];
-        if (!page) *number |= PAGE_CHANNELS - 1;
-        channel *ch = page ? page[*number % PAGE_CHANNELS] : NULL;
+        channel *ch = find(k, (uint16_t)*number);
+        if (!k->pages[*number / PAGE_CHANNELS]) *number |= PAGE_CHANNELS - 1;
         ++*number;
         if (ch) return ch;
     }
@@ -184,7 +183,6 @@ static void carrierFree(carrier *k) {
     listRelease(k->writers);
     listRelease(k->awaiting);
     zfree(k->closing);
-    for (int page = 0; page < PAGES; page++) zfree(k->pages[page]);
     zfree(k->in);
     zfree(k->out);
     respbBatchGive(k);

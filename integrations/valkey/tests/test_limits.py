@@ -61,6 +61,27 @@ class Costs(Valkey):
             wires[0].send(close(1) + get(2000, "k"))
             self.assertEqual([wires[0].frame()[0] for _ in range(2)], [1, 2000])
 
+    def test_channels_far_apart_that_have_ended(self):
+        """What finds channels by number goes with them; while they are open it counts as the connection's memory."""
+        numbers = range(256, 65_536, 256)
+        with Server("--requirepass", "secret") as server, Wire(server.port) as admin, Respb(server.port) as wire:
+            admin.call("AUTH", "secret")
+            wire.call_on(0, "PING")
+            before = info(admin, "used_memory")
+            for number in numbers:
+                wire.send(argv(number, "PING") + close(number))
+                self.assertEqual([wire.frame()[0], wire.frame()], [number, (number, ("close", 0))])
+            self.assertLess(info(admin, "used_memory") - before, 100_000)
+            wire.call_on(0, "AUTH", "secret")
+            wire.call_on(0, "CLIENT", "SETNAME", "far")
+            sizes = [int(re.search(r"name=far .*tot-mem=(\d+)", admin.call("CLIENT", "LIST")).group(1))]
+            wire.send(b"".join(argv(number, "PING") for number in numbers))
+            for _ in numbers:
+                wire.frame()
+            wire.call_on(0, "PING")
+            sizes.append(int(re.search(r"name=far .*tot-mem=(\d+)", admin.call("CLIENT", "LIST")).group(1)))
+            self.assertGreater(sizes[1] - sizes[0], len(numbers) * 2048)
+
     def test_what_channels_that_have_ended_are_owed(self):
         """It has a limit, which ends the connection: each channel was within its own."""
         with Server("--respb-connection-output-bytes", "8mb") as server, Wire(server.port) as admin:
