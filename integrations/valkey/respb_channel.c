@@ -214,10 +214,8 @@ channel *respbChannelOpen(carrier *k, uint16_t number, client *heir_of) {
     ch->client = c;
     c->resp = 3;
     c->flag.respb_told = c->flag.respb_channel = 1;
-    if (heir_of) {
-        c->flag.unix_socket = heir_of->flag.unix_socket;
-        clientSetUser(c, heir_of->user, heir_of->flag.authenticated);
-    }
+    c->flag.unix_socket = connGetType(k->conn) == CONN_TYPE_UNIX;
+    if (heir_of) clientSetUser(c, heir_of->user, heir_of->flag.authenticated);
     /* Most channels answer little: the buffer begins small, and Valkey lets it grow to its usual size where it fills. */
     zfree_with_size(c->buf, c->buf_usable_size);
     c->buf = zmalloc_usable(PROTO_REPLY_MIN_BYTES, &c->buf_usable_size);

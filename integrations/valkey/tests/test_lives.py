@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 from certificates import Authority
-from server import Closed, Respb, Server, Wire, argv, close, free_port, get, request
+from server import REPLY_SECONDS, Closed, Respb, Server, Wire, argv, close, free_port, get, request
 from test_valkey import Valkey
 
 ENDLESS = ("EVAL", "while true do end", "0")
@@ -296,6 +296,23 @@ class Held(Valkey):
             self.assertEqual(quits.until_closed(), b"")
             self.assertRegex(admin.call("INFO", "persistence"), "rdb_bgsave_in_progress:1")
             os.kill(int(subprocess.run(["pgrep", "-P", str(server.process.pid)], check=True, capture_output=True, text=True).stdout), 9)
+
+
+class UnixSocket(unittest.TestCase):
+    def test_all_channels_are_of_it(self):
+        """CLIENT INFO says so of channel 0, of another, and of the channel 0 that follows its CLOSE."""
+        with tempfile.TemporaryDirectory() as folder, Server("--unixsocket", f"{folder}/s") as server, Respb(server.port) as wire:
+            wire.socket.close()
+            wire.socket = socket.socket(socket.AF_UNIX)
+            wire.socket.settimeout(REPLY_SECONDS)
+            wire.socket.connect(f"{folder}/s")
+            for before, channel in ((b"", 0), (b"", 1), (close(0), 0), (b"", 2)):
+                wire.send(before + argv(channel, "CLIENT", "INFO"))
+                frame = wire.frame()
+                if before:
+                    self.assertEqual(frame, (0, ("close", 0)))
+                    frame = wire.frame()
+                self.assertIn(" flags=U ", frame[1], (before, channel))
 
 
 class Shutdown(unittest.TestCase):
