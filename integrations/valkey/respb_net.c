@@ -165,9 +165,25 @@ static void eachChannelFree(carrier *k) {
     for (channel *ch; (ch = nextChannel(k, &number));) freeClient(ch->client);
 }
 
-/* Answers all that has run, says GOAWAY and ends our direction once it is sent. */
+/* Takes what channels are owed whose client is needed still. */
+static void eachChannelDrain(carrier *k) {
+    unsigned number = 0;
+    for (channel *ch; (ch = nextChannel(k, &number));) {
+        ch->drains = 1;
+        while (clientHasPendingReplies(ch->client)) {
+            if (writeToClient(ch->client) == C_ERR || ch->client->nwritten <= 0) break;
+        }
+    }
+}
+
+/* Answers all that has run, says GOAWAY and ends our direction once it is sent. While its frames are being run, which is where the
+ * server ends, its channels stay. */
 static void goAway(carrier *k) {
-    eachChannelFree(k);
+    if (k->busy) {
+        eachChannelDrain(k);
+    } else {
+        eachChannelFree(k);
+    }
     size_t len = respb_encode_goaway(k->code, k->reason, sdslen(k->reason), NULL, 0);
     respb_encode_goaway(k->code, k->reason, sdslen(k->reason), respbOutput(k, len), len);
     k->left = 1;
@@ -324,7 +340,7 @@ void respbEndAll(void) {
     listRewind(carriers, &li);
     while ((ln = listNext(&li))) {
         carrier *k = listNodeValue(ln);
-        if (!k->conn || k->busy) continue;
+        if (!k->conn) continue;
         if (!k->leaving) respbLeave(k, RESPB_SHUTDOWN, NULL);
         if (!k->left) goAway(k);
     }

@@ -378,7 +378,7 @@ void respbTakeBytes(carrier *k, char *data, size_t len) {
 
 void respbReadable(connection *conn) {
     carrier *k = connGetPrivateData(conn);
-    if (k->busy) return;
+    if (k->busy && !k->left) return;
     int is_shared = k->in_len == 0 && !shared_in_busy;
     char *data = shared_in;
     size_t size = PROTO_IOBUF_LEN;

@@ -322,11 +322,14 @@ class Shutdown(unittest.TestCase):
             with Server() as server, Respb(server.port) as wire, Respb(server.port) as other:
                 other.send(argv(1, "BLPOP", "never", "0") + argv(2, "PING"))
                 self.assertEqual(other.frame(), (2, "+PONG"))
-                wire.send(before + argv(1, "SHUTDOWN", "NOSAVE"))
+                wire.send((before or argv(2, "PING")) + argv(1, "SHUTDOWN", "NOSAVE"))
                 if before:
                     other.call_on(3, "RPUSH", "list", "x")
                 self.assertEqual(other.frame()[1], ("goaway", 6, "the server shuts down"))
                 other.close()
+                # What it ran before is answered, whether or not its connection is the one whose requests are being run.
+                self.assertEqual(wire.frame(), (1, ["list", "x"]) if before else (2, "+PONG"))
+                self.assertEqual(wire.frame()[1], ("goaway", 6, "the server shuts down"))
                 wire.until_closed()
                 self.assertEqual(server.process.wait(60), 0)
 
