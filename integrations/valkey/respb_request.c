@@ -103,13 +103,15 @@ void respbCountQueue(channel *ch) {
 
 int respbQueueIsFull(channel *ch, size_t more) {
     return ch->queue_bytes + more > respb_settings.queue_bytes_max ||
-           ch->on->queue_bytes + more > respb_settings.connection_queue_bytes_max || ch->client->cmd_queue.len == UINT16_MAX;
+           ch->on->queue_bytes + more > respb_settings.connection_queue_bytes_max ||
+           ch->client->cmd_queue.len - ch->client->cmd_queue.off == UINT16_MAX;
 }
 
 static void enqueue(client *c, const parsedCommand *request) {
     cmdQueue *queue = &c->cmd_queue;
     if (queue->len == queue->cap) {
-        if (queue->off) {
+        /* What is moved is at most what has run since the last time, unless the queue is as large as it can be. */
+        if (queue->off && (queue->off >= queue->len / 2 || queue->cap == UINT16_MAX)) {
             memmove(queue->cmds, queue->cmds + queue->off, (queue->len - queue->off) * sizeof(*queue->cmds));
             queue->len -= queue->off;
             queue->off = 0;

@@ -144,6 +144,33 @@ class Costs(Valkey):
             self.assertGreater(info(admin, "evicted_clients"), 0)
 
 
+    def test_a_queue_of_many_requests(self):
+        """65,535 may wait; those that have run do not count, though they are still there while the channel blocks again."""
+        with Server("--respb-queue-bytes", "100mb", "--respb-connection-queue-bytes", "100mb") as server, Wire(server.port) as admin, Respb(server.port) as wire:
+            wire.send(argv(1, "BLPOP", "a", "0") + argv(1, "PING") * 30_000 + argv(1, "BLPOP", "b", "0") + argv(1, "PING") * 30_000)
+            self.assertEqual(wire.call_on(2, "PING"), "+PONG")
+            admin.call("RPUSH", "a", "x")
+            self.assertEqual([wire.frame() for _ in range(30_001)], [(1, ["a", "x"])] + [(1, "+PONG")] * 30_000)
+            wire.send(argv(1, "PING") * 35_535)
+            self.assertEqual(wire.call_on(2, "PING"), "+PONG")
+            admin.call("RPUSH", "b", "x")
+            self.assertEqual([wire.frame() for _ in range(65_536)], [(1, ["b", "x"])] + [(1, "+PONG")] * 65_535)
+            wire.send(argv(1, "BLPOP", "a", "0") + argv(1, "PING") * 65_536)
+            self.assertEqual(wire.frame(), (1, ("close", 1)))
+
+    def test_a_connection_stays_authenticated(self):
+        """Its limits do (section 10), though a channel may not: CLOSE and RESET take its user away."""
+        with Server("--requirepass", "secret") as server:
+            for end in (close(0), argv(0, "RESET")):
+                with Respb(server.port) as wire:
+                    self.assertEqual(wire.call_on(0, "AUTH", "secret"), "+OK")
+                    wire.send(end)
+                    self.assertIn(wire.frame(), ((0, ("close", 0)), (0, "+RESET")))
+                    # Sixteen channels and 16,384 bytes are what there is before.
+                    for channel in range(20):
+                        self.assertTrue(wire.call_on(channel, "ECHO", b"e" * 20_000).startswith("-NOAUTH"))
+
+
 class Answers(Valkey):
     def test_hello_that_switches_ends_client_reply(self):
         for mode in ("OFF", "SKIP"):
