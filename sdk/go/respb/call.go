@@ -120,14 +120,6 @@ func (c *call) waitOrEnd(ctx context.Context) bool {
 	return replied
 }
 
-// ended says why nobody waits for a call any more. Its own timer may be before that of its context, which has no reason yet then.
-func ended(ctx context.Context) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	return context.DeadlineExceeded
-}
-
 // wait returns when the replies are there, or gives the call up with the context. After an error the call is not the caller's any more
 // if abandoned is true.
 func (c *call) wait(ctx context.Context) (abandoned bool) {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-db/weft/sdk/go/internal/commands"
+	"github.com/weft-db/weft/sdk/go/internal/deadline"
 	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
@@ -327,7 +328,7 @@ func readsOnly[T string | []byte](args []T) bool {
 func exchangeOn[T string | []byte](ctx context.Context, la *lane, c *call, args []T) (err error, sent bool) {
 	if err := ctx.Err(); err != nil {
 		c.free()
-		return context.Cause(ctx), false
+		return deadline.Cause(ctx), false
 	}
 	l := la.link
 	c.extra = blocksFor(args)
@@ -346,7 +347,7 @@ func exchangeOn[T string | []byte](ctx context.Context, la *lane, c *call, args 
 	write, read := l.begin(la, c, 1)
 	l.mu.Unlock()
 	if l.complete(ctx, c, write, read) {
-		return ended(ctx), true
+		return deadline.Cause(ctx), true
 	}
 	if err := c.err; err != nil {
 		c.free()

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/deadline"
 )
 
 // Conn is a connection, and the logical client that is its channel 0, which any number of goroutines share. The helpers of [Commands], such as
@@ -195,7 +197,7 @@ func (c *Conn) tryLink(ctx context.Context, ch *Channel) (*link, error) {
 			select {
 			case <-other:
 			case <-ctx.Done():
-				return nil, context.Cause(ctx)
+				return nil, deadline.Cause(ctx)
 			}
 			continue
 		}
@@ -281,7 +283,7 @@ func (c *Conn) makeLink(ctx context.Context, protocol Protocol, ch *Channel) (*l
 	err = l.hello(protocol, ch)
 	l.roundTrip = time.Since(began)
 	if !stop() {
-		err = errors.Join(err, context.Cause(ctx))
+		err = errors.Join(err, deadline.Cause(ctx))
 	}
 	if err != nil {
 		_ = nc.Close()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-db/weft/sdk/go/internal/deadline"
 	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
@@ -155,7 +156,7 @@ func (l *link) waitRoom(ctx context.Context, c *call) error {
 		case <-room:
 		case <-ctx.Done():
 			l.mu.Lock()
-			return context.Cause(ctx)
+			return deadline.Cause(ctx)
 		}
 		l.mu.Lock()
 	}

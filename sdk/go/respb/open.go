@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weft-db/weft/sdk/go/internal/deadline"
 )
 
 // opener lets one goroutine open a channel while others wait.
@@ -40,7 +42,7 @@ func (ch *Channel) open(ctx context.Context, attempts int) (*lane, error) {
 			}
 			return o.lane, o.err
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, deadline.Cause(ctx)
 		}
 	}
 }
@@ -58,7 +60,7 @@ func (ch *Channel) join(ctx context.Context, attempts int) (o *opening, own bool
 		return nil, false, ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, false, context.Cause(ctx)
+		return nil, false, deadline.Cause(ctx)
 	}
 	if ch.opening.now != nil {
 		return ch.opening.now, false, nil
@@ -164,6 +166,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return deadline.Cause(ctx)
 	}
 }

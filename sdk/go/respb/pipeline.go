@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/weft-db/weft/sdk/go/internal/deadline"
 	"github.com/weft-db/weft/sdk/go/resp"
 )
 
@@ -223,7 +224,7 @@ func (p *Pipeline) argv(scratch [][]byte, at, count int) [][]byte {
 // parts, each when there is room for it, so that no server has to hold its replies; but not between MULTI and EXEC.
 func (p *Pipeline) try(ctx context.Context, la *lane, values []Value) (err error, sent bool) {
 	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx), false
+		return deadline.Cause(ctx), false
 	}
 	var before []*call // the parts that were sent before the last
 	for from, at := 0, 0; ; {
@@ -238,7 +239,7 @@ func (p *Pipeline) try(ctx context.Context, la *lane, values []Value) (err error
 			abandoned := la.link.complete(ctx, c, write, read)
 			err, gone := waitAll(ctx, before)
 			if abandoned || gone {
-				return ended(ctx), true
+				return deadline.Cause(ctx), true
 			}
 			if err == nil {
 				err = c.err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-db/weft/sdk/go/internal/commands"
+	"github.com/weft-db/weft/sdk/go/internal/deadline"
 )
 
 // sidesMax is how many connections beside its own a Conn takes for what may hold others up.
@@ -53,7 +54,7 @@ func (c *Conn) takePlace(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: without RESPB each Channel has a connection, and Options.ConnectionsMax is %d; close what is not used (%w)",
-			ErrChannels, cap(p.places), context.Cause(ctx))
+			ErrChannels, cap(p.places), deadline.Cause(ctx))
 	}
 }
 

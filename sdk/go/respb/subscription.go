@@ -7,6 +7,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/weft-db/weft/sdk/go/internal/deadline"
 	"github.com/weft-db/weft/sdk/go/internal/frame"
 )
 
@@ -276,7 +277,7 @@ func (s *Subscription) Receive(ctx context.Context) (Message, error) {
 		select {
 		case <-signal:
 		case <-ctx.Done():
-			return Message{}, context.Cause(ctx)
+			return Message{}, deadline.Cause(ctx)
 		}
 	}
 }

@@ -47,14 +47,18 @@ func (c *Context) Done() <-chan struct{} {
 	return c.armed.Done()
 }
 
-// Err is that of a context.Context.
+// Err is that of a context.Context. It is not nil from the time, or the parent's end, on: that of what Done has made may say so a little later,
+// and who waits with a timer of his own must not take the time between for success.
 func (c *Context) Err() error {
 	c.mu.Lock()
 	armed, over := c.armed, c.over
 	c.mu.Unlock()
+	if armed != nil {
+		if err := armed.Err(); err != nil {
+			return err
+		}
+	}
 	switch {
-	case armed != nil:
-		return armed.Err()
 	case over:
 		return context.Canceled
 	case c.parent.Err() != nil:
@@ -85,4 +89,16 @@ func (c *Context) End() {
 	if armed != nil {
 		armed.cancel()
 	}
+}
+
+// Cause is context.Cause for who has given up because ctx has ended. It is never nil: context.Cause is, before Go 1.25, for a Context whose
+// parent could end and has not.
+func Cause(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.DeadlineExceeded
 }

@@ -102,3 +102,58 @@ func TestAllocations(t *testing.T) {
 		t.Error(n, err)
 	}
 }
+
+// TestErrFollowsTheTime: from its time on Err says so, though the timer that closes Done may come a little later. Who waits with a timer of his
+// own asks just then.
+func TestErrFollowsTheTime(t *testing.T) {
+	parent, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for name, ask := range map[string]bool{"asked for Done": true, "not asked": false} {
+		t.Run(name, func(t *testing.T) {
+			for range 200 {
+				at := time.Now().Add(20 * time.Microsecond)
+				c := New(parent, at)
+				if ask {
+					c.Done()
+				}
+				for time.Now().Before(at) {
+				}
+				if err, why := c.Err(), Cause(c); err != context.DeadlineExceeded || why != context.DeadlineExceeded {
+					t.Fatal(err, why)
+				}
+				c.End()
+			}
+		})
+	}
+}
+
+// ended is a context that has ended, but has told nobody yet.
+type ended struct{ context.Context }
+
+func (ended) Done() <-chan struct{} { return make(chan struct{}) }
+func (ended) Err() error            { return context.Canceled }
+
+// TestErrFollowsTheParent: the same for the end of the parent, of which its children hear one by one.
+func TestErrFollowsTheParent(t *testing.T) {
+	c := New(ended{context.Background()}, time.Now().Add(time.Hour))
+	defer c.End()
+	c.Done()
+	if err, why := c.Err(), Cause(c); err != context.Canceled || why != context.Canceled {
+		t.Error(err, why)
+	}
+}
+
+// TestCauseIsNeverNil: who has given up says why, also if clocks disagree about the time.
+func TestCauseIsNeverNil(t *testing.T) {
+	c := New(context.Background(), time.Now().Add(time.Hour))
+	defer c.End()
+	if why := Cause(c); why != context.DeadlineExceeded {
+		t.Error(why)
+	}
+	cause := errors.New("cause")
+	parent, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	if why := Cause(New(parent, time.Now().Add(time.Hour))); why != cause {
+		t.Error(why)
+	}
+}
