@@ -34,7 +34,9 @@ class Files(unittest.TestCase):
     def test_unixsocketperm(self):
         path = f"{self.folder}/socket"
         for octal in ("600", "770"):
-            with Server("--unixsocket", path, "--unixsocketperm", octal):
+            with Server("--unixsocket", path, "--unixsocketperm", octal) as server, server.connect() as wire:
+                # Its port listens before the path does, and before signals are taken that let it take the path away.
+                self.assertEqual(wire.call("PING"), "+PONG")
                 self.assertEqual(mode(path), int(octal, 8))
 
     def test_a_folder_that_was_changed_is_found_again(self):

@@ -88,6 +88,8 @@ pub(crate) struct Persistence {
     engine: &'static Engine,
     desk: Arc<Desk>,
     places: Places,
+    /// Whether there was to be a log when the server started. What CONFIG SET says since is an order.
+    wants_log: bool,
     found: Found,
     import: Option<Import>,
 }
@@ -117,7 +119,7 @@ impl Persistence {
         if found.is_something() || import.is_some() {
             desk.loads();
         }
-        Ok(Self { engine, desk, places, found, import })
+        Ok(Self { engine, desk, places, wants_log, found, import })
     }
     /// How the thread is told to stop.
     pub(crate) fn desk(&self) -> Arc<Desk> {
@@ -129,10 +131,9 @@ impl Persistence {
     /// # Errors
     /// When what was kept cannot be loaded: the server must not go on without it.
     pub(crate) fn run<'s>(self, scope: &'s Scope<'s, '_>) -> io::Result<()> {
-        let Self { engine, desk, places, found, import } = self;
+        let Self { engine, desk, places, wants_log, found, import } = self;
         let no_place = || io::Error::other("the keyspace has no place for the thread that keeps it");
         let worker = engine.keyspace.worker().ok_or_else(no_place)?;
-        let wants_log = engine.config.text("appendonly") == b"yes";
         let mut keeper = Keeper {
             engine,
             desk,

@@ -50,6 +50,9 @@ impl Server {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let is_up = lines.any(|line| line.contains("Listening on /"));
         assert!(is_up, "the server listens");
+        let errors = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        // Why it has ended, where a test fails for that.
+        thread::spawn(move || errors.for_each(|line| println!("{line}")));
         let (say, said) = mpsc::channel();
         // Read to its end, so that the server never waits for whoever reads it.
         thread::spawn(move || {
