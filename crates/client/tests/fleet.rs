@@ -80,8 +80,11 @@ struct Same {
 
 impl Same {
     fn new(protocol: Protocol, argv: &[&str], pipeline: usize, batches: u64) -> Same {
+        Same::of(protocol, &vec![argv; pipeline], batches)
+    }
+    fn of(protocol: Protocol, batch: &[&[&str]], batches: u64) -> Same {
         let (mut bytes, mut frames) = (Vec::new(), Vec::new());
-        for _ in 0..pipeline {
+        for &argv in batch {
             frames.push(bytes.len() as u32);
             if protocol == Protocol::Respb {
                 RequestWriter::new(&mut bytes, 0).command(argv, Mode::Exact);
@@ -168,6 +171,23 @@ fn every_request_is_answered_on_every_protocol() {
             let greetings = if protocol == Protocol::Resp2 { 3 } else { 0 };
             assert_eq!(peer.end(), counts.requests + greetings, "{protocol} {shape:?}");
         }
+    }
+}
+
+/// More of them than the stub knows at once, each beside others that begin as it does and are longer.
+#[test]
+fn requests_of_many_lengths_are_told_apart() {
+    let keys: Vec<String> =
+        (0..40).map(|len| "$2\r\n".chars().cycle().take(len * 7 % 40).collect()).collect();
+    let batch: Vec<[&str; 2]> = keys.iter().map(|key| ["GET", key.as_str()]).collect();
+    let batch: Vec<&[&str]> = batch.iter().map(<[&str; 2]>::as_slice).collect();
+    for protocol in [Protocol::Resp3, Protocol::Respb] {
+        let peer = Peer::start(Trouble::None);
+        let mut load = Same::of(protocol, &batch, 50);
+        let counts = run(&peer, protocol, (2, 1), &mut load, Until::Exhausted);
+        assert_eq!((counts.replies, load.values), (2000, 2000), "{counts:?}");
+        assert!(counts.is_clean(), "{counts:?}");
+        assert_eq!(peer.end(), 2000, "{protocol}");
     }
 }
 

@@ -1,13 +1,13 @@
 //! A server that knows nothing and answers everything: the floor of what a benchmark can measure, and the troublesome
 //! peer of tests.
 //!
-//! Owns one event loop on one thread. The first request of a kind on a connection is decoded; as long as the next ones
-//! begin with the same bytes they are taken to have the same length, and cost a comparison and a copy of the reply.
-//! That is right for the equal requests of a load generator and for nothing else.
+//! Owns one event loop on one thread. A request is decoded once; the next ones that differ from it in their arguments'
+//! bytes alone, and not in their name, cost comparisons of what stands between these and a copy of the reply.
 
 use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::ops::Range;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,12 +15,14 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use weft_protocol::request::ArgList;
+use weft_protocol::request::ArgVisitor;
 use weft_protocol::table::{TABLE_HASH, TABLE_NAME, TABLE_VERSION};
 use weft_protocol::{Arg, Limits, Outcome, Reply, resp, respb};
 
-/// Bytes of a RESP request that must be equal for it to be taken as the same command: `*3\r\n$3\r\nSET\r\n`.
-const ALIKE_BYTES: usize = 13;
+/// Requests that a connection knows; a further one takes the place of the oldest.
+const KNOWN_MAX: usize = 16;
+/// Where a RESPB frame names its channel.
+const CHANNEL: Range<usize> = 2..4;
 /// Bytes that are received at once; no request may be longer.
 const RECEIVE_BYTES: usize = 1 << 20;
 /// Connections at once; further ones wait in the backlog.
@@ -119,14 +121,67 @@ struct Peer {
     /// The start of a request.
     rest: Vec<u8>,
     out: Vec<u8>,
-    known: Option<Known>,
+    known: Vec<Known>,
+    /// How many it has learned.
+    learned: usize,
 }
 
-/// A request that has been decoded, and the reply to all that begin like it.
+/// A request that has been decoded, and the reply to all that differ from it in the bytes of arguments alone: these
+/// have its length.
 struct Known {
     len: usize,
-    start: Vec<u8>,
+    /// What must be equal, with where it begins.
+    fixed: Vec<(usize, Box<[u8]>)>,
     reply: Vec<u8>,
+}
+
+impl Known {
+    /// `free`: what may differ, in order.
+    fn new(request: &[u8], free: &[Range<usize>], reply: Vec<u8>) -> Known {
+        let ends = free.iter().map(|free| free.start).chain([request.len()]);
+        let starts = [0].into_iter().chain(free.iter().map(|free| free.end));
+        let between = starts.zip(ends).filter(|(start, end)| start < end);
+        let fixed = between.map(|(start, end)| (start, request[start..end].into())).collect();
+        Known { len: request.len(), fixed, reply }
+    }
+    #[inline]
+    fn fits(&self, bytes: &[u8]) -> bool {
+        bytes.len() >= self.len && self.fixed.iter().all(|(at, fixed)| bytes[*at..].starts_with(fixed))
+    }
+}
+
+/// The arguments of a request, and where those stand that are bytes of it.
+#[derive(Default)]
+struct Arguments {
+    argv: Vec<Vec<u8>>,
+    places: Vec<Range<usize>>,
+}
+
+impl Arguments {
+    fn push(&mut self, argument: Arg<'_>) {
+        let mut text = Vec::new();
+        argument.push_text(&mut text);
+        self.argv.push(text);
+    }
+}
+
+impl ArgVisitor for Arguments {
+    fn bytes(&mut self, offset: usize, bytes: &[u8]) {
+        self.places.push(offset..offset + bytes.len());
+        self.push(Arg::Bytes(bytes));
+    }
+    fn int(&mut self, value: i64) {
+        self.push(Arg::Int(value));
+    }
+    fn double(&mut self, value: f64) {
+        self.push(Arg::Double(value));
+    }
+    fn keyword(&mut self, word: &'static str) {
+        self.push(Arg::Keyword(word));
+    }
+    fn quoted(&mut self, _offset: usize, raw: &[u8]) {
+        self.push(Arg::Bytes(raw));
+    }
 }
 
 impl Serving {
@@ -141,7 +196,14 @@ impl Serving {
             socket.set_nodelay(true)?;
             let socket = OwnedFd::from(socket);
             epoll::add(&self.epoll, socket.as_fd(), EventData::new_u64(self.next), EventFlags::IN)?;
-            let peer = Peer { socket, binary: false, rest: Vec::new(), out: Vec::new(), known: None };
+            let peer = Peer {
+                socket,
+                binary: false,
+                rest: Vec::new(),
+                out: Vec::new(),
+                known: Vec::new(),
+                learned: 0,
+            };
             self.peers.insert(self.next, peer);
             self.next += 1;
         }
@@ -193,15 +255,12 @@ impl Peer {
     /// Answers the request at the start of `bytes`; returns its length, or 0 when it is not whole.
     #[inline]
     fn request(&mut self, bytes: &[u8], stub: &Stub, commands: &mut u64) -> Result<usize, ()> {
-        if let Some(known) = &self.known
-            && bytes.len() >= known.len
-            && bytes.starts_with(&known.start)
-        {
+        if let Some(known) = self.known.iter().find(|known| known.fits(bytes)) {
             *commands += 1;
             let before = self.out.len();
             self.out.extend_from_slice(&known.reply);
             if self.binary {
-                self.out[before + 2..before + 4].copy_from_slice(&bytes[2..4]);
+                self.out[before + CHANNEL.start..before + CHANNEL.end].copy_from_slice(&bytes[CHANNEL]);
             }
             if stub.trouble != Trouble::None {
                 disturb(&mut self.out, self.binary, before, stub.trouble, *commands);
@@ -214,22 +273,29 @@ impl Peer {
     /// Decodes the request and remembers the reply; HELLO, which may change the protocol, is answered at once.
     #[cold]
     fn learn(&mut self, bytes: &[u8], stub: &Stub, commands: &mut u64) -> Result<usize, ()> {
-        let mut list = ArgList::new();
+        let mut arguments = Arguments::default();
         let (len, name) = if self.binary {
-            match respb::RequestDecoder::new(Limits::DEFAULT).decode(bytes, &mut list) {
+            match respb::RequestDecoder::new(Limits::DEFAULT).decode(bytes, &mut arguments) {
                 Outcome::Complete(frame) => (frame.len, frame.frame.command().map(|id| id.spec().name)),
                 Outcome::Incomplete { .. } => return Ok(0),
                 Outcome::Invalid(_) => return Err(()),
             }
         } else {
-            match resp::RequestDecoder::new(Limits::DEFAULT).decode(bytes, &mut list) {
+            match resp::RequestDecoder::new(Limits::DEFAULT).decode(bytes, &mut arguments) {
                 Outcome::Complete(frame) => (frame.len, None),
                 Outcome::Incomplete { .. } => return Ok(0),
                 Outcome::Invalid(_) => return Err(()),
             }
         };
-        let mut argv: Vec<Vec<u8>> = name.iter().map(|name| name.as_bytes().to_vec()).collect();
-        argv.extend(list.iter(bytes).map(|arg| text(&arg)));
+        let Arguments { mut argv, places: mut free } = arguments;
+        match name {
+            Some(name) => argv.insert(0, name.as_bytes().to_vec()),
+            // The first argument is the name.
+            None => drop(free.drain(..free.len().min(1))),
+        }
+        if self.binary {
+            free.insert(0, CHANNEL);
+        }
         let name = argv.first().map_or(Vec::new(), |name| name.to_ascii_uppercase());
         let mut reply = Vec::new();
         let answer = match name.as_slice() {
@@ -248,11 +314,19 @@ impl Peer {
         }
         if matches!(name.as_slice(), b"HELLO" | b"CONFIG") {
             self.out.extend_from_slice(&reply);
-            self.binary |= argv.iter().any(|arg| arg == b"respb");
+            if argv.iter().any(|arg| arg == b"respb") {
+                self.binary = true;
+                self.known.clear();
+            }
             return Ok(len);
         }
-        let alike = if self.binary { 2 } else { ALIKE_BYTES };
-        self.known = Some(Known { len, start: bytes[..len.min(alike)].to_vec(), reply });
+        let known = Known::new(&bytes[..len], &free, reply);
+        if self.known.len() < KNOWN_MAX {
+            self.known.push(known);
+        } else {
+            self.known[self.learned % KNOWN_MAX] = known;
+        }
+        self.learned += 1;
         self.request(bytes, stub, commands)
     }
 
@@ -331,10 +405,4 @@ fn hello() -> Reply {
         entry("proto", Reply::Int(3)),
         entry("respb", Reply::Map(respb)),
     ])
-}
-
-fn text(arg: &Arg<'_>) -> Vec<u8> {
-    let mut text = Vec::new();
-    arg.push_text(&mut text);
-    text
 }
