@@ -3,7 +3,8 @@
 //!
 //! `log_cost WIRE-WORKLOAD REPEATS` runs REPEATS × [`ROUNDS`] × [`BATCHES`] batches of 64 SETs over strings that are
 //! there, for clients with as many requests in a row as the workload's number says, as a worker does with what a look
-//! at its sockets has brought. Behind each round the log's thread has its turn: what was told is merged, and written to
+//! at its sockets has brought. The first of each batch is a number, which goes a longer way: those behind it do not.
+//! Behind each round the log's thread has its turn: what was told is merged, and written to
 //! a disk that keeps nothing. `none` has no log: what is beside it is what a log costs.
 
 #[path = "../../engine/examples/support/worker.rs"]
@@ -61,7 +62,7 @@ fn main() {
     (0..repeats * ROUNDS).for_each(|_| round(&mut log));
     let sets = repeats * ROUNDS * BATCHES * BATCH_MAX;
     let bytes = log.as_ref().map_or(0, Following::bytes) - before;
-    assert!(log.is_none() || bytes > 43 * sets as u64, "all of them are in the log: {bytes} bytes");
+    assert!(log.is_none() || bytes > 42 * sets as u64, "all of them are in the log: {bytes} bytes");
     println!("{sets} SETs, {bytes} bytes of the log");
 }
 
@@ -70,7 +71,8 @@ fn batch(first: usize, (clients, pipeline): (usize, usize)) -> Vec<Vec<u8>> {
     let mut sent = vec![Vec::new(); clients];
     for at in 0..clients * pipeline {
         let key = format!("key:{:012}", (first + at) % KEYS).into_bytes();
-        encode(&[b"SET".to_vec(), key, vec![b'v'; 16]], Protocol::Resp2, &mut sent[at / pipeline]);
+        let value = if at == 0 { b"1234567890123456" } else { b"vvvvvvvvvvvvvvvv" };
+        encode(&[b"SET".to_vec(), key, value.to_vec()], Protocol::Resp2, &mut sent[at / pipeline]);
     }
     sent
 }

@@ -185,13 +185,13 @@ impl Following {
         let mode = self.mode();
         let durable = &self.engine.durable;
         if self.log.unsynced_bytes() > 0 {
-            let since = *self.unsynced_since.get_or_insert_with(|| {
-                *durable.unsynced_since.lock() = Some(now);
-                now
-            });
+            // With `no` it does not matter for how long: what that has left counts from when it is another one on.
+            let since = (mode != Syncs::No).then(|| *self.unsynced_since.get_or_insert(now));
+            self.unsynced_since = since;
+            *durable.unsynced_since.lock() = since;
             let is_due = match mode {
                 Syncs::Always => true,
-                Syncs::EverySecond => now - since >= SYNC_EVERY,
+                Syncs::EverySecond => since.is_some_and(|since| now - since >= SYNC_EVERY),
                 Syncs::No => false,
             };
             if is_due || is_pressed {
@@ -202,8 +202,6 @@ impl Following {
         if self.log.unsynced_bytes() == 0 {
             self.unsynced_since = None;
             self.synced = self.complete;
-        }
-        if self.unsynced_since.is_none() || mode == Syncs::No {
             *durable.unsynced_since.lock() = None;
         }
         if !self.log.is_pending() {
@@ -411,6 +409,25 @@ mod tests {
             assert!(looks > 0, "it held back what was told");
         });
         assert_eq!(kept(&disk), [0]);
+    }
+
+    /// From `no` to `everysec`: what is not on the disk counts from then on, so that writes are held back where the disk
+    /// does not follow, and is there a second later.
+    #[test]
+    fn what_no_has_left_counts_from_when_it_is_everysec() {
+        let disk = Simulated::default();
+        let (engine, mut worker, mut recorder, mut following) = begun(&disk, "no");
+        set(engine, &mut worker, &mut recorder, "0");
+        let (mut now, since) = (Instant::now(), || *engine.durable.unsynced_since.lock());
+        following.follow(false, now).expect("nothing fails");
+        assert_eq!(since(), None);
+        now += 10 * SYNC_EVERY;
+        let at = SYNCS.iter().position(|name| *name == "everysec").expect("it is one");
+        engine.settings.appendfsync.store(at as u8, Relaxed);
+        following.follow(false, now).expect("nothing fails");
+        assert_eq!(since(), Some(now));
+        following.follow(false, now + SYNC_EVERY).expect("nothing fails");
+        assert_eq!((since(), kept(&disk.after_cut(&mut |_| 0))), (None, vec![0]));
     }
 
     /// With `everysec` the power takes what came in the last two seconds at most, whenever it goes; with `always`

@@ -36,6 +36,12 @@ impl Batch<'_> {
     pub fn prefetch_entry(&mut self, at: usize, hash: u64, whole: bool) {
         prefetch_entry(&self.pin, self.sights, at, hash, whole);
     }
+    /// Whether stage two has seen an entry as number `at`.
+    #[inline]
+    #[must_use]
+    pub fn saw(&self, at: usize) -> bool {
+        self.sights.has(at)
+    }
     /// Goes on with those that stage two did not find where they belong, as they stand in another bucket: stage three,
     /// once for all.
     #[inline]
