@@ -109,7 +109,7 @@ struct carrier {
     unsigned waits : 1;   /* `in` has bytes that have not been looked at */
     unsigned leaving : 1; /* GOAWAY is owed */
     unsigned left : 1;    /* GOAWAY is in `out`: what comes is discarded */
-    unsigned shut : 1;    /* our direction has ended */
+    unsigned shut : 1;    /* our direction has ended: everything has been said, over TLS that it has too */
     unsigned has_over : 1;
 };
 

@@ -383,12 +383,19 @@ def has_tls(program):
     return b"libssl" in subprocess.run(["ldd", program], capture_output=True, check=False).stdout
 
 
+def is_open(port):
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Sealed(Respb):
-    """RESPB over TLS."""
+    """RESPB over TLS. An end that the server has not said (close_notify), which anybody on the way could have made, is an ssl.SSLEOFError."""
 
     def __init__(self, port, authority):
         super().__init__(port)
-        self.socket = ssl.create_default_context(cafile=authority.file).wrap_socket(self.socket, server_hostname="localhost")
+        context = ssl.create_default_context(cafile=authority.file)
+        context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF  # Python's default takes the one for the other
+        self.socket = context.wrap_socket(self.socket, server_hostname="localhost", suppress_ragged_eofs=False)
 
 
 @unittest.skipUnless(has_tls(os.environ.get("VALKEY_SERVER", "")), "the server has no TLS: `TLS=1 build` gives one that does")
@@ -401,7 +408,10 @@ class Tls(unittest.TestCase):
 
     def server(self, *flags):
         self.port = free_port()
-        return Server("--tls-port", self.port, *self.flags, *flags)
+        server = Server("--tls-port", self.port, *self.flags, *flags)
+        # It listens there behind the port that Server has waited for.
+        until(lambda: server.process.poll() is not None or is_open(self.port))
+        return server
 
     def test_what_channels_do_over_it(self):
         for threads in ((), ("--io-threads", "3", "--io-threads-always-active", "yes")):
@@ -435,6 +445,42 @@ class Tls(unittest.TestCase):
             self.assertEqual(admin.call("PING"), "+PONG")
             self.assertEqual({wire.frame()[1] for _ in range(40)}, {"b" * MEGABYTE})
 
+    def test_every_end_is_told(self):
+        """Behind GOAWAY the server says that it is the end, whoever has ended it, and only its own direction ends."""
+        quits, unreadable = argv(0, "QUIT"), b"\x80\x00\x00\x00"
+        for code, sent, asked in ((0, quits, ()), (8, unreadable, ()), (4, b"", ("CLIENT", "KILL", "USER", "alice")), (7, b"", ("ACL", "DELUSER", "alice")),
+                                  (6, b"", ("SHUTDOWN", "NOSAVE"))):
+            for saves in (False, True):
+                with self.server("--rdb-key-save-delay", "10000000") as server, Wire(server.port) as admin, Sealed(self.port, self.authority) as wire:
+                    admin.call("ACL", "SETUSER", "alice", "on", "nopass", "+@all", "~*")
+                    self.assertEqual(wire.call_on(0, "AUTH", "alice", "x"), "+OK")
+                    self.assertEqual(wire.call_on(1, "PING"), "+PONG")
+                    if saves:
+                        admin.call("SET", "k", "v")
+                        self.assertEqual(admin.call("BGSAVE"), "+Background saving started")
+                    wire.send(sent)
+                    if asked:
+                        admin.send(request(*asked))
+                    frame = wire.frame()
+                    while frame[1] == "+OK" or frame[1][0] != "goaway":
+                        frame = wire.frame()
+                    self.assertEqual(frame[1][1], code)
+                    # What a client sends before it has read that is taken: a reset would be an end that nobody said.
+                    wire.send(argv(1, "PING") * 1000)
+                    self.assertEqual(wire.until_closed(), b"")
+
+    def test_the_end_is_told_to_who_reads_late(self):
+        """What says it may have to wait for room, as replies do: of many lengths some leave none."""
+        with self.server() as server, Wire(server.port) as admin:
+            for extra in range(0, 40_000, 1000):
+                admin.call("SET", "big", b"b" * (4 * MEGABYTE + extra))
+                with Sealed(self.port, self.authority) as wire:
+                    wire.send(get(1, "big") + argv(0, "QUIT"))
+                    # The server has done all that it can before anything is read.
+                    until(lambda: len(listed(admin, "id=")) == 1)
+                    self.assertCountEqual([len(wire.frame()[1]) for _ in range(3)], [4 * MEGABYTE + extra, 3, 3])
+                    self.assertEqual(wire.until_closed(), b"")
+
     def test_ports_of_a_cluster_are_those_for_tls(self):
         with self.server("--cluster-enabled", "yes", "--cluster-port", free_port()) as server:
             with Sealed(self.port, self.authority) as wire:
@@ -453,6 +499,7 @@ class Tls(unittest.TestCase):
             self.assertEqual(wire.frame(), (2, "+PONG"))
             server.signal_stop()
             self.assertEqual(wire.frame()[1][:2], ("goaway", 6))
+            self.assertEqual(wire.until_closed(), b"")
 
 
 if __name__ == "__main__":
