@@ -231,6 +231,7 @@ static void carrierFree(carrier *k) {
     listDelNode(carriers, k->listed);
     listRelease(k->writers);
     listRelease(k->awaiting);
+    zfree(k->deciders);
     zfree(k->closing);
     zfree(k->in);
     zfree(k->out);

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 from certificates import Authority
-from server import REPLY_SECONDS, Closed, Respb, Server, Wire, argv, close, free_port, get, request
+from server import REPLY_SECONDS, Closed, Respb, Server, Wire, argv, cancel, close, free_port, get, request
 from test_valkey import Valkey
 
 ENDLESS = ("EVAL", "while true do end", "0")
@@ -168,6 +168,47 @@ class Ends(Valkey):
             admin.call("CONFIG", "SET", "respb-queue-bytes", "0")
             wire.send(argv(4, "BLPOP", "nothing", "0") + argv(4, "PING"))
             self.assertEqual(wire.frame(), (4, ("close", 1)))
+
+
+class Users(Valkey):
+    """Whose user a channel gets that is opened while channel 0 blocks."""
+
+    def test_it_waits_for_the_last_request_that_may_change_it(self):
+        admin = self.resp()
+        for name in ("alice", "bob"):
+            admin.call("ACL", "SETUSER", name, "on", "nopass", "+@all", "~*")
+        auth = {name: argv(0, "AUTH", name, "x") for name in ("alice", "bob")}
+        blocks, ask, ping = argv(0, "BLPOP", "who", "0"), argv(1, "ACL", "WHOAMI"), argv(0, "PING")
+        for behind, waits, user in (
+            (ping * 100, False, "default"),
+            (auth["alice"] + ping * 100, True, "alice"),
+            (ping * 100 + auth["alice"] + ping + auth["bob"] + ping, True, "bob"),
+            # Cancelled: the one before decides, or none.
+            (auth["alice"] + ping * 100 + auth["bob"] + cancel(0, 102), True, "alice"),
+            (ping + auth["bob"] + cancel(0, 2), False, "default"),
+            (auth["alice"] + auth["bob"] + cancel(0, 1) + cancel(0, 2) + auth["alice"] * 20 + cancel(0, 22) + cancel(0, 3), True, "alice"),
+        ):
+            with Respb(self.server.port) as wire:
+                wire.send(blocks + behind + ask + argv(2, "PING"))
+                if not waits:
+                    self.assertCountEqual([wire.frame(), wire.frame()], [(1, user), (2, "+PONG")])
+                else:
+                    self.assertTrue(wire.is_silent())
+                admin.call("RPUSH", "who", "x")
+                wire.send(argv(0, "ECHO", "end"))
+                got = [wire.frame()]
+                while got[-1] != (0, "end"):
+                    got.append(wire.frame())
+                while waits and not {(1, user), (2, "+PONG")} <= set(each for each in got if each[0]):
+                    got.append(wire.frame())
+
+    def test_one_that_is_opened_behind_the_close_of_channel_0(self):
+        """The requests of the channel 0 that was are no longer waited for."""
+        with Respb(self.server.port) as wire:
+            wire.send(argv(0, "BLPOP", "never", "0") + argv(0, "RESET") * 9 + close(0) + argv(0, "BLPOP", "never", "0") + argv(0, "PING") * 9)
+            self.assertEqual(wire.frame(), (0, ("close", 0)))
+            wire.send(argv(1, "PING"))
+            self.assertEqual(wire.frame(), (1, "+PONG"))
 
 
 class Tracking(Valkey):
