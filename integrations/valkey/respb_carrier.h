@@ -88,6 +88,8 @@ struct carrier {
     channel *zero;
     list *writers;  /* channels whose replies wait for room, or whose output has to be counted, in turns */
     list *awaiting; /* channels that wait for the user of channel 0, as they were opened */
+    uint32_t *deciders; /* sequences of channel 0's requests that may change its user; the last that waits is the last here that waits */
+    size_t deciders_len, deciders_size;
     int open, unanswered, pages_len;
     unsigned long long queue_bytes;
     size_t owes; /* output that the clients of all channels hold */
@@ -109,7 +111,7 @@ struct carrier {
     unsigned waits : 1;   /* `in` has bytes that have not been looked at */
     unsigned leaving : 1; /* GOAWAY is owed */
     unsigned left : 1;    /* GOAWAY is in `out`: what comes is discarded */
-    unsigned shut : 1;    /* our direction has ended */
+    unsigned shut : 1;    /* our direction has ended: everything has been said, over TLS that it has too */
     unsigned has_over : 1;
 };
 
@@ -158,6 +160,7 @@ void respbClosed(carrier *k, uint16_t number);
 void respbCountOutput(channel *ch);
 void respbOver(channel *ch);
 void respbGiveUsers(carrier *k, int all);
+void respbMayDecide(channel *ch, struct serverCommand *cmd);
 
 /* respb_request.c: from bytes to commands. */
 void respbRequestsBegin(void);

@@ -240,18 +240,41 @@ static int decidesUser(struct serverCommand *cmd) {
     return cmd && (cmd->proc == authCommand || cmd->proc == helloCommand || cmd->proc == resetCommand || cmd->proc == execCommand);
 }
 
+/* Whether a request of channel 0 waits in its queue and may change the user: it may have run since, or been cancelled. */
+static int decidesStill(channel *zero, uint32_t sequence) {
+    cmdQueue *queue = &zero->client->cmd_queue;
+    uint32_t waiting = queue->len - queue->off, at = sequence - (zero->pushed - waiting);
+    return at < waiting && decidesUser(queue->cmds[queue->off + at].cmd);
+}
+
+/* Notes the request that is put into a channel's queue next, where it may change the user of channels that open behind it. */
+void respbMayDecide(channel *ch, struct serverCommand *cmd) {
+    carrier *k = ch->on;
+    if (ch->number || !decidesUser(cmd)) return;
+    if (k->deciders_len == k->deciders_size) {
+        size_t kept = 0;
+        for (size_t i = 0; i < k->deciders_len; i++)
+            if (decidesStill(ch, k->deciders[i])) k->deciders[kept++] = k->deciders[i];
+        k->deciders_len = kept;
+        /* At least half is free: to look through all costs no more than what is noted before the next time. */
+        if (kept * 2 >= k->deciders_size) {
+            k->deciders_size = k->deciders_size ? k->deciders_size * 2 : 4;
+            k->deciders = zrealloc(k->deciders, k->deciders_size * sizeof(*k->deciders));
+        }
+    }
+    k->deciders[k->deciders_len++] = ch->pushed;
+}
+
 /* Whether a new channel has to wait for its user, and for which request of channel 0 (section 8.2). */
 static int mustAwaitUser(channel *zero, uint32_t *after) {
+    carrier *k = zero->on;
     client *c = zero->client;
-    cmdQueue *queue = &c->cmd_queue;
-    for (int i = queue->len; i > queue->off; i--) {
-        if (!decidesUser(queue->cmds[i - 1].cmd)) continue;
-        *after = zero->pushed - (uint32_t)(queue->len - i);
-        return 1;
+    for (; k->deciders_len; k->deciders_len--) {
+        *after = k->deciders[k->deciders_len - 1] + 1;
+        if (decidesStill(zero, *after - 1)) return 1;
     }
-    if (!c->flag.blocked || !decidesUser(c->cmd)) return 0;
-    *after = zero->pushed - (uint32_t)(queue->len - queue->off);
-    return 1;
+    *after = zero->pushed - (uint32_t)(c->cmd_queue.len - c->cmd_queue.off);
+    return c->flag.blocked && decidesUser(c->cmd);
 }
 
 /* Gives channels that wait the user of channel 0, where what they wait for is answered, or never will be. Who came later waits for the
@@ -318,6 +341,7 @@ size_t respbChannelMemory(client *c) {
     if (ch->half) bytes += sdsAllocSize(ch->half->bytes) + ch->half->batch.values_capacity * sizeof(respb_value);
     if (ch->number) return bytes;
     bytes += sizeof(*k) + k->in_size + k->out_size + k->pages_len * sizeof(page) + (k->closing ? NUMBERS / 8 : 0);
+    bytes += k->deciders_size * sizeof(*k->deciders);
     if (k->batch.values) bytes += k->batch.values_capacity * sizeof(respb_value) + FRAMES_MAX * sizeof(respb_frame);
     return bytes;
 }

@@ -131,6 +131,39 @@ void respbHangUp(carrier *k) {
     respbActivate(k);
 }
 
+/* The connection of which only our direction is ended now, and whether what says so could not be written yet. */
+static connection *ending;
+static int ending_waits;
+
+/* Ends our direction when all is sent. Over TLS that has to be said first (close_notify), or the other side could not tell this end from
+ * one that somebody else has made. Valkey's own shutdown of such a connection would say it, but end both directions. */
+static void endWrites(carrier *k) {
+    if (connIsTLS(k->conn)) {
+        ending = k->conn;
+        connShutdown(k->conn);
+        ending = NULL;
+        if (ending_waits) {
+            connSetWriteHandler(k->conn, respbWritable);
+            return;
+        }
+    }
+    shutdown(k->conn->fd, SHUT_WR);
+    k->shut = 1;
+}
+
+/* Whether only our direction of a TLS connection is to be ended. */
+int respbEndsWrites(connection *conn) {
+    if (conn != ending) return 0;
+    errno = 0;
+    return 1;
+}
+
+/* What has become of saying it. */
+int respbWritesEnd(int result) {
+    ending_waits = result < 0 && (errno == EAGAIN || errno == EINTR);
+    return 1;
+}
+
 /* Whether clients have more memory than they may (maxmemory-clients), and this connection does not take what it is owed: then that is
  * not waited for (section 8.5), since an evicted channel's replies would only move into the carrier's output. */
 int respbCrowdsOut(carrier *k) {
@@ -198,6 +231,7 @@ static void carrierFree(carrier *k) {
     listDelNode(carriers, k->listed);
     listRelease(k->writers);
     listRelease(k->awaiting);
+    zfree(k->deciders);
     zfree(k->closing);
     zfree(k->in);
     zfree(k->out);
@@ -318,8 +352,7 @@ void respbAfterWrites(void) {
             /* What the socket does not take counts as the client's: the largest may be evicted. */
             if (k->zero) updateClientMemUsageAndBucket(k->zero->client);
         } else if (k->left && !k->shut) {
-            shutdown(k->conn->fd, SHUT_WR);
-            k->shut = 1;
+            endWrites(k);
         }
         if (k->left && (server.mstime > k->linger_until || k->lingered > LINGER_BYTES || respbCrowdsOut(k))) {
             respbHangUp(k);

@@ -65,6 +65,8 @@ int respbKeepsFromThreads(client *c);
 void respbBeforeWrites(void);
 void respbAfterWrites(void);
 void respbEndAll(void);
+int respbEndsWrites(connection *conn);
+int respbWritesEnd(int result);
 
 /* A channel's client. */
 int respbChannelStops(client *c);
@@ -103,6 +105,8 @@ void respbHelloDone(client *c, const respbHello *hello);
 #define respbBeforeWrites()
 #define respbAfterWrites()
 #define respbEndAll()
+#define respbEndsWrites(conn) 0
+#define respbWritesEnd(result) (result)
 #define respbStops(c) 0
 #define respbBeforeFree(c)
 #define respbOutputLimit(c) 0

@@ -107,8 +107,9 @@ int respbQueueIsFull(channel *ch, size_t more) {
            ch->client->cmd_queue.len - ch->client->cmd_queue.off == UINT16_MAX;
 }
 
-static void enqueue(client *c, const parsedCommand *request) {
-    cmdQueue *queue = &c->cmd_queue;
+static void enqueue(channel *ch, const parsedCommand *request) {
+    cmdQueue *queue = &ch->client->cmd_queue;
+    respbMayDecide(ch, request->cmd);
     if (queue->len == queue->cap) {
         /* What is moved is at most what has run since the last time, unless the queue is as large as it can be. */
         if (queue->off && (queue->off >= queue->len / 2 || queue->cap == UINT16_MAX)) {
@@ -121,6 +122,7 @@ static void enqueue(client *c, const parsedCommand *request) {
         }
     }
     queue->cmds[queue->len++] = *request;
+    ch->pushed++;
 }
 
 /* Behind what a channel's client has run. */
@@ -152,9 +154,9 @@ static int runRequests(channel *ch, parsedCommand *requests, int count) {
         return count;
     }
     if (!ch->awaits_user && c->cmd_queue.off == c->cmd_queue.len && canParseCommand(c)) {
-        ch->pushed += count;
         for (i = 0; i < count; i++) c->net_input_bytes += requests[i].input_bytes;
         if (count == 1) {
+            ch->pushed++;
             c->read_flags = requests->read_flags | (authRequired(c) ? READ_FLAGS_AUTH_REQUIRED : 0);
             c->argc = requests->argc;
             c->argv = requests->argv;
@@ -165,7 +167,7 @@ static int runRequests(channel *ch, parsedCommand *requests, int count) {
             c->slot = requests->slot;
             if (processCommandAndResetClient(c) == C_ERR) return count;
         } else {
-            for (i = 0; i < count; i++) enqueue(c, &requests[i]);
+            for (i = 0; i < count; i++) enqueue(ch, &requests[i]);
             if (processInputBuffer(c) == C_ERR) return count;
         }
         if (ch->queue_bytes || c->cmd_queue.off != c->cmd_queue.len) respbCountQueue(ch);
@@ -185,8 +187,7 @@ static int runRequests(channel *ch, parsedCommand *requests, int count) {
             for (; i < count; i++) requestFree(&requests[i]);
             return count;
         }
-        enqueue(c, &requests[i]);
-        ch->pushed++;
+        enqueue(ch, &requests[i]);
         ch->queue_bytes += bytes;
         k->queue_bytes += bytes;
         c->net_input_bytes += requests[i].input_bytes;

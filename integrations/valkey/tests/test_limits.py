@@ -23,6 +23,11 @@ def info(wire, field):
     return int(re.search(rf"^{field}:(\d+)", wire.call("INFO", "everything"), re.M).group(1))
 
 
+def cpu_ms(wire):
+    """What the server has had of a CPU."""
+    return 1000 * sum(float(each) for each in re.findall(r"^used_cpu_(?:sys|user):([\d.]+)", wire.call("INFO", "cpu"), re.M))
+
+
 def to_the_end(wire):
     frames = []
     try:
@@ -60,6 +65,21 @@ class Costs(Valkey):
                 wires[0].send(close(channel))
             wires[0].send(close(1) + get(2000, "k"))
             self.assertEqual([wires[0].frame()[0] for _ in range(2)], [1, 2000])
+
+    def test_channels_that_open_behind_a_long_queue(self):
+        """What has to be known of channel 0's queue when another opens costs the same however long that is."""
+        count, spent = 10_000, []
+        for waiting in (0, 60_000):
+            with Server("--respb-queue-bytes", "64mb", "--respb-connection-queue-bytes", "64mb") as server, Wire(server.port) as admin, Respb(server.port) as wire:
+                wire.send(argv(0, "BLPOP", "never", "0") + argv(0, "PING") * waiting + argv(1, "PING"))
+                self.assertEqual(wire.frame(), (1, "+PONG"))
+                before = cpu_ms(admin)
+                wire.send(b"".join(argv(channel, "PING") for channel in range(2, count + 2)))
+                for _ in range(count):
+                    self.assertEqual(wire.frame()[1], "+PONG")
+                spent.append(cpu_ms(admin) - before)
+        # Walking that queue for each took 20 times as much.
+        self.assertLess(spent[1], 6 * spent[0] + 50, spent)
 
     def test_channels_far_apart_that_have_ended(self):
         """What finds channels by number goes with them; while they are open it counts as the connection's memory."""

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 from certificates import Authority
-from server import REPLY_SECONDS, Closed, Respb, Server, Wire, argv, close, free_port, get, request
+from server import REPLY_SECONDS, Closed, Respb, Server, Wire, argv, cancel, close, free_port, get, request
 from test_valkey import Valkey
 
 ENDLESS = ("EVAL", "while true do end", "0")
@@ -168,6 +168,47 @@ class Ends(Valkey):
             admin.call("CONFIG", "SET", "respb-queue-bytes", "0")
             wire.send(argv(4, "BLPOP", "nothing", "0") + argv(4, "PING"))
             self.assertEqual(wire.frame(), (4, ("close", 1)))
+
+
+class Users(Valkey):
+    """Whose user a channel gets that is opened while channel 0 blocks."""
+
+    def test_it_waits_for_the_last_request_that_may_change_it(self):
+        admin = self.resp()
+        for name in ("alice", "bob"):
+            admin.call("ACL", "SETUSER", name, "on", "nopass", "+@all", "~*")
+        auth = {name: argv(0, "AUTH", name, "x") for name in ("alice", "bob")}
+        blocks, ask, ping = argv(0, "BLPOP", "who", "0"), argv(1, "ACL", "WHOAMI"), argv(0, "PING")
+        for behind, waits, user in (
+            (ping * 100, False, "default"),
+            (auth["alice"] + ping * 100, True, "alice"),
+            (ping * 100 + auth["alice"] + ping + auth["bob"] + ping, True, "bob"),
+            # Cancelled: the one before decides, or none.
+            (auth["alice"] + ping * 100 + auth["bob"] + cancel(0, 102), True, "alice"),
+            (ping + auth["bob"] + cancel(0, 2), False, "default"),
+            (auth["alice"] + auth["bob"] + cancel(0, 1) + cancel(0, 2) + auth["alice"] * 20 + cancel(0, 22) + cancel(0, 3), True, "alice"),
+        ):
+            with Respb(self.server.port) as wire:
+                wire.send(blocks + behind + ask + argv(2, "PING"))
+                if not waits:
+                    self.assertCountEqual([wire.frame(), wire.frame()], [(1, user), (2, "+PONG")])
+                else:
+                    self.assertTrue(wire.is_silent())
+                admin.call("RPUSH", "who", "x")
+                wire.send(argv(0, "ECHO", "end"))
+                got = [wire.frame()]
+                while got[-1] != (0, "end"):
+                    got.append(wire.frame())
+                while waits and not {(1, user), (2, "+PONG")} <= set(each for each in got if each[0]):
+                    got.append(wire.frame())
+
+    def test_one_that_is_opened_behind_the_close_of_channel_0(self):
+        """The requests of the channel 0 that was are no longer waited for."""
+        with Respb(self.server.port) as wire:
+            wire.send(argv(0, "BLPOP", "never", "0") + argv(0, "RESET") * 9 + close(0) + argv(0, "BLPOP", "never", "0") + argv(0, "PING") * 9)
+            self.assertEqual(wire.frame(), (0, ("close", 0)))
+            wire.send(argv(1, "PING"))
+            self.assertEqual(wire.frame(), (1, "+PONG"))
 
 
 class Tracking(Valkey):
@@ -383,12 +424,19 @@ def has_tls(program):
     return b"libssl" in subprocess.run(["ldd", program], capture_output=True, check=False).stdout
 
 
+def is_open(port):
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Sealed(Respb):
-    """RESPB over TLS."""
+    """RESPB over TLS. An end that the server has not said (close_notify), which anybody on the way could have made, is an ssl.SSLEOFError."""
 
     def __init__(self, port, authority):
         super().__init__(port)
-        self.socket = ssl.create_default_context(cafile=authority.file).wrap_socket(self.socket, server_hostname="localhost")
+        context = ssl.create_default_context(cafile=authority.file)
+        context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF  # Python's default takes the one for the other
+        self.socket = context.wrap_socket(self.socket, server_hostname="localhost", suppress_ragged_eofs=False)
 
 
 @unittest.skipUnless(has_tls(os.environ.get("VALKEY_SERVER", "")), "the server has no TLS: `TLS=1 build` gives one that does")
@@ -401,7 +449,10 @@ class Tls(unittest.TestCase):
 
     def server(self, *flags):
         self.port = free_port()
-        return Server("--tls-port", self.port, *self.flags, *flags)
+        server = Server("--tls-port", self.port, *self.flags, *flags)
+        # It listens there behind the port that Server has waited for.
+        until(lambda: server.process.poll() is not None or is_open(self.port))
+        return server
 
     def test_what_channels_do_over_it(self):
         for threads in ((), ("--io-threads", "3", "--io-threads-always-active", "yes")):
@@ -435,6 +486,42 @@ class Tls(unittest.TestCase):
             self.assertEqual(admin.call("PING"), "+PONG")
             self.assertEqual({wire.frame()[1] for _ in range(40)}, {"b" * MEGABYTE})
 
+    def test_every_end_is_told(self):
+        """Behind GOAWAY the server says that it is the end, whoever has ended it, and only its own direction ends."""
+        quits, unreadable = argv(0, "QUIT"), b"\x80\x00\x00\x00"
+        for code, sent, asked in ((0, quits, ()), (8, unreadable, ()), (4, b"", ("CLIENT", "KILL", "USER", "alice")), (7, b"", ("ACL", "DELUSER", "alice")),
+                                  (6, b"", ("SHUTDOWN", "NOSAVE"))):
+            for saves in (False, True):
+                with self.server("--rdb-key-save-delay", "10000000") as server, Wire(server.port) as admin, Sealed(self.port, self.authority) as wire:
+                    admin.call("ACL", "SETUSER", "alice", "on", "nopass", "+@all", "~*")
+                    self.assertEqual(wire.call_on(0, "AUTH", "alice", "x"), "+OK")
+                    self.assertEqual(wire.call_on(1, "PING"), "+PONG")
+                    if saves:
+                        admin.call("SET", "k", "v")
+                        self.assertEqual(admin.call("BGSAVE"), "+Background saving started")
+                    wire.send(sent)
+                    if asked:
+                        admin.send(request(*asked))
+                    frame = wire.frame()
+                    while frame[1] == "+OK" or frame[1][0] != "goaway":
+                        frame = wire.frame()
+                    self.assertEqual(frame[1][1], code)
+                    # What a client sends before it has read that is taken: a reset would be an end that nobody said.
+                    wire.send(argv(1, "PING") * 1000)
+                    self.assertEqual(wire.until_closed(), b"")
+
+    def test_the_end_is_told_to_who_reads_late(self):
+        """It is the last that comes, behind replies that have waited for room."""
+        with self.server() as server, Wire(server.port) as admin:
+            for size in (MEGABYTE, 4 * MEGABYTE, 16 * MEGABYTE):
+                admin.call("SET", "big", b"b" * size)
+                with Sealed(self.port, self.authority) as wire:
+                    wire.send(get(1, "big") + argv(0, "QUIT"))
+                    # The server has done all that it can before anything is read.
+                    until(lambda: len(listed(admin, "id=")) == 1)
+                    self.assertCountEqual([len(wire.frame()[1]) for _ in range(3)], [size, 3, 3])
+                    self.assertEqual(wire.until_closed(), b"")
+
     def test_ports_of_a_cluster_are_those_for_tls(self):
         with self.server("--cluster-enabled", "yes", "--cluster-port", free_port()) as server:
             with Sealed(self.port, self.authority) as wire:
@@ -453,6 +540,7 @@ class Tls(unittest.TestCase):
             self.assertEqual(wire.frame(), (2, "+PONG"))
             server.signal_stop()
             self.assertEqual(wire.frame()[1][:2], ("goaway", 6))
+            self.assertEqual(wire.until_closed(), b"")
 
 
 if __name__ == "__main__":
