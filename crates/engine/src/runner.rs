@@ -66,7 +66,8 @@ pub(crate) fn run_handler(
     // What a trigger reads is read by its owner, and not by who has fired it. A read that writes is noted behind what
     // it has told of that itself.
     if locked && (context.fires || !context.is_inner) {
-        context.engine.track_read(context.session, args);
+        let behind = context.is_inner.then_some(&mut context.local.effects);
+        context.engine.track_read(context.session, args, behind);
     }
     outcome?;
     if locked && context.has_committed() {

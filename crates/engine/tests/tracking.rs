@@ -165,6 +165,63 @@ fn who_counts_and_writes_so_is_told_of_what_comes_after() {
     }
 }
 
+/// What an operation writes is told at its end, which takes nothing out that was read behind it.
+#[test]
+fn noloop_spares_nothing_that_an_operation_reads_behind_its_writes() {
+    let program = r#"{"steps":[["SET","k","1"],{"do":["GET","k"],"as":"x"}]}"#;
+    let many = "redis.call('SET', KEYS[1], 1) for i = 1, 2000 do redis.call('GET', 'k'..i) end return redis.call('GET', KEYS[1])";
+    let cases: [(&[&[u8]], &str, bool); 8] = [
+        (
+            &[b"EVAL", b"redis.call('SET', KEYS[1], 1) return redis.call('GET', KEYS[1])", b"1", b"k"],
+            "SET k 0",
+            true,
+        ),
+        (
+            &[b"EVAL", b"redis.call('SET', KEYS[2], 1) return redis.call('GET', KEYS[1])", b"2", b"k", b"l"],
+            "SET k 0",
+            true,
+        ),
+        (
+            &[b"EVAL", b"redis.call('GET', KEYS[1]) return redis.call('SET', KEYS[1], 1)", b"1", b"k"],
+            "SET k 0",
+            false,
+        ),
+        (&[b"EVAL", b"return redis.call('PFCOUNT', KEYS[1])", b"1", b"k"], "PFADD k x", true),
+        // It has written behind its read, too: once too often rather than never.
+        (
+            &[
+                b"EVAL",
+                b"redis.call('PFCOUNT', KEYS[1]) redis.call('PFADD', KEYS[1], 'z') return 1",
+                b"1",
+                b"k",
+            ],
+            "PFADD k x",
+            true,
+        ),
+        (
+            &[b"EVAL", b"redis.call('SET', 'n', 1) return redis.call('PFCOUNT', KEYS[1])", b"1", b"k"],
+            "PFADD k x",
+            true,
+        ),
+        (&[b"EVAL", many.as_bytes(), b"1", b"k"], "SET k 0", true),
+        (&[b"PROGRAM", b"EVAL", program.as_bytes()], "SET k 0", true),
+    ];
+    for (operation, first, noted) in cases {
+        let shown = String::from_utf8_lossy(operation[1]);
+        let mut bench = Bench::new();
+        let [a, b, c] = [(); 3].map(|()| bench.connect(Protocol::Resp3));
+        bench.text(b, first);
+        bench.text(a, "CLIENT TRACKING on NOLOOP");
+        bench.text(c, "CLIENT TRACKING on");
+        bench.text(c, "STRLEN k");
+        let reply: Vec<String> = bench.run_args(a, operation).iter().map(show).collect();
+        assert!(reply.len() == 1 && !reply[0].starts_with('-'), "{shown}: {reply:?}");
+        assert_eq!(got(&mut bench, c).is_empty(), shown.contains("KEYS[2]"), "{shown}");
+        bench.text(b, if first.starts_with("PF") { "PFADD k y" } else { "SET k 2" });
+        assert_eq!(got(&mut bench, a).join(""), if noted { ">[invalidate [k]]" } else { "" }, "{shown}");
+    }
+}
+
 #[test]
 fn optin_and_optout_choose_commands() {
     let mut bench = Bench::new();

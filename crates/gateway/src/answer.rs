@@ -168,9 +168,12 @@ pub(crate) fn replied(
         front.track(whose.to, names);
     }
     let next = match due.expect {
-        Expect::Aside | Expect::Database | Expect::Own | Expect::Role | Expect::Unblock(..) => {
-            of_gateway(link, &due.expect, place)
-        }
+        Expect::Aside
+        | Expect::Database
+        | Expect::Own
+        | Expect::Role
+        | Expect::Tracking
+        | Expect::Unblock(..) => of_gateway(link, &due.expect, place),
         Expect::Exec | Expect::Try(..) => of_transaction(link, due, place, front),
         _ => of_client(link, due, place, checks, front),
     };
@@ -197,6 +200,8 @@ fn of_gateway(link: &mut Link, expect: &Expect, place: Range<usize>) -> Next {
             return Next::End(NO_MASTER.into());
         }
         Expect::Unblock(at, attempt) => return Next::Woken(*at, *attempt),
+        // Nothing is noted then of what is read; the next read asks again.
+        Expect::Tracking => link.tracks = bytes == OK,
         // Those that answer by a line answer OK.
         Expect::Own if is_error(bytes) || bytes.first() == Some(&b'+') && bytes != OK => {
             return Next::End(text(bytes));

@@ -184,6 +184,9 @@ fn ask(node: &Address, to: &Config) -> Result<Map, String> {
 /// Reads CLUSTER SLOTS. A node that does not know its own name is the one that was asked.
 fn read(reply: &Reply, asked: &Address) -> Option<Map> {
     let Reply::Array(ranges) = reply else { return None };
+    if ranges.len() > SLOTS {
+        return None;
+    }
     let mut found: Vec<(u16, u16, Address, Vec<Address>)> = Vec::new();
     let mut nodes = Vec::new();
     for range in ranges {
@@ -286,6 +289,7 @@ mod tests {
             Reply::Array(vec![range(-1, 4, vec![node("a", 1)])]),
             Reply::Array(vec![range(0, 4, vec![node("?", 1)])]),
             Reply::Array(vec![range(0, 4, vec![node("a", 70_000)])]),
+            Reply::Array(vec![range(0, 4, vec![node("a", 1)]); SLOTS + 1]),
         ] {
             assert_eq!(read(&reply, &asked), None, "{reply:?}");
         }

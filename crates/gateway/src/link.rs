@@ -63,6 +63,8 @@ pub(crate) enum Expect {
     Instead(Box<Error>),
     /// Nobody's: SELECT before what runs in another database.
     Database,
+    /// Nobody's: the server is to tell of changes.
+    Tracking,
     /// Nobody's: what must go well for what is behind it.
     Own,
     /// Nobody's: whether the server is a master.

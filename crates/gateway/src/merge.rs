@@ -43,7 +43,8 @@ pub(crate) fn merge(how: Merge, parts: &Replies<'_>, known: &[bool]) -> Result<V
             Ok(some.map_or(first, |(reply, _)| reply).to_vec())
         }
         (Merge::Sum, None) => {
-            let sum: Option<i64> = parts.iter().map(|(reply, _)| number(reply)).sum();
+            let mut numbers = parts.iter().map(|(reply, _)| number(reply));
+            let sum = numbers.try_fold(0_i64, |sum, number| sum.checked_add(number?));
             Ok(format!(":{}\r\n", sum.ok_or(ODD)?).into_bytes())
         }
         (Merge::Joined, None) => Ok(array(&lists(parts)?.concat())),
@@ -83,7 +84,7 @@ fn counts(first: &[u8], parts: &Replies<'_>) -> Result<Vec<u8>, &'static str> {
             return Err(ODD);
         }
         for (sum, count) in sums.iter_mut().zip(own.into_iter().skip(1).step_by(2)) {
-            *sum += number(count).ok_or(ODD)?;
+            *sum = number(count).and_then(|count| sum.checked_add(count)).ok_or(ODD)?;
         }
     }
     let sums: Vec<String> = sums.iter().map(|sum| format!(":{sum}\r\n")).collect();
@@ -242,6 +243,10 @@ mod tests {
         ] {
             assert!(merged(how, &[(reply, &[0])]).is_err(), "{how:?} {reply}");
         }
+        let most = format!(":{}\r\n", i64::MAX);
+        assert!(merged(Merge::Sum, &[(&most, &[]), (":1\r\n", &[])]).is_err());
+        let counts = format!("*2\r\n$1\r\na\r\n{most}");
+        assert!(merged(Merge::Counts, &[(&counts, &[]), (&counts, &[])]).is_err());
         assert!(merged(Merge::Places, &[("*1\r\n:1\r\n", &[7])]).is_err());
     }
 

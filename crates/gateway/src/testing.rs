@@ -63,6 +63,9 @@ pub(crate) fn engine() -> &'static Engine {
     Box::leak(Box::new(Engine::forwarding(setup, ways::of, false)))
 }
 
+/// What a server of tests answers last, behind whatever stands before it: it closes the connection.
+pub(crate) const CLOSES: &str = "(closes)";
+
 /// What a server of tests answers to a request's words: of a new connection what it must, where this is nothing.
 type Answers = dyn Fn(&str) -> Option<String> + Send + Sync;
 
@@ -136,7 +139,9 @@ fn serve(mut stream: TcpStream, noted: &(Mutex<Vec<String>>, Condvar), answers: 
                     answer
                 }
             };
-            if stream.write_all(answer.unwrap_or_default().as_bytes()).is_err() {
+            let answer = answer.unwrap_or_default();
+            let said = answer.strip_suffix(CLOSES);
+            if stream.write_all(said.unwrap_or(&answer).as_bytes()).is_err() || said.is_some() {
                 return;
             }
         }
@@ -164,9 +169,13 @@ impl Bench {
 
     /// A client asks for something.
     pub(crate) fn ask(&mut self, number: u64, kind: Kind, db: u8, words: &[&str]) {
+        self.ask_so(Forward { db, ..Forward::of(client(number), kind) }, words);
+    }
+    /// The same of a request of which more is said.
+    pub(crate) fn ask_so(&mut self, forward: Forward, words: &[&str]) {
         let mut forwards = Forwards::default();
         request(None, &Texts(words), &mut forwards.bytes);
-        forwards.list.push(Forward { db, end: forwards.bytes.len(), ..Forward::of(client(number), kind) });
+        forwards.list.push(Forward { end: forwards.bytes.len(), ..forward });
         self.upstream.submit(&mut forwards, &mut self.delivered);
     }
     pub(crate) fn turn(&mut self) {

@@ -249,7 +249,7 @@ impl Upstream {
         if let Some(link) = self.link(at) {
             if due.noted && !link.tracks {
                 link.tracks = true;
-                link.ask(&[TRACKING], None, Due::new(None, Expect::Own, true), now_ms);
+                link.ask(&[TRACKING], None, Due::new(None, Expect::Tracking, true), now_ms);
             }
             let tried = due.tried();
             link.ask(pieces, db, due, now_ms);
@@ -365,7 +365,9 @@ impl Upstream {
                 Err(why) => return self.end(at, &why, front),
             }
         }
-        self.unread.push(at);
+        if !self.unread.contains(&at) {
+            self.unread.push(at);
+        }
     }
 
     /// Sees to the replies that have come as a whole. `false` when the connection has ended by one.
@@ -545,5 +547,7 @@ impl Upstream {
     }
 }
 
+#[cfg(test)]
+mod odd;
 #[cfg(test)]
 mod tests;

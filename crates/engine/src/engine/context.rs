@@ -24,6 +24,7 @@ use crate::push::Push;
 use crate::reply::Captured;
 use crate::script::space::Space;
 use crate::session::{Session, client_flag};
+use crate::tracking::ReadBehind;
 use crate::waits::{Blocked, Ready, Serving};
 use crate::{special, trigger};
 
@@ -149,6 +150,8 @@ pub struct EffectReader {
     pub(crate) changed: Vec<(Box<[u8]>, bool)>,
     /// How many of them those who have read them were told of.
     pub(crate) invalidated: usize,
+    /// What the present operation has read behind its writes.
+    pub(crate) read_behind: ReadBehind,
     /// All keys of a database may have changed.
     pub(crate) flushed: bool,
     /// What the next requests will look for.

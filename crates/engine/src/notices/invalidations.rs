@@ -70,16 +70,17 @@ impl Engine {
         info.set_flag(FLAGS, false);
     }
 
-    /// Notes the keys of a read command for a client that tracks. The locks of the keys are held.
+    /// Notes the keys of a read command for a client that tracks. The locks of the keys are held. `behind`: what the
+    /// operation has told, if it is a command of one.
     #[inline]
-    pub(crate) fn track_read(&self, session: &Session, args: &Args<'_>) {
+    pub(crate) fn track_read(&self, session: &Session, args: &Args<'_>, behind: Option<&mut EffectReader>) {
         if session.info.has(client_flag::TRACKING) {
-            self.note_read(session, args);
+            self.note_read(session, args, behind);
         }
     }
 
     #[cold]
-    fn note_read(&self, session: &Session, args: &Args<'_>) {
+    fn note_read(&self, session: &Session, args: &Args<'_>, behind: Option<&mut EffectReader>) {
         let spec = args.spec;
         let reads = spec.flags & flag::READONLY != 0 && spec.flags & flag::PUBSUB == 0;
         // What a script reads is noted read by read.
@@ -87,6 +88,11 @@ impl Engine {
             return;
         }
         keys::each(args, |index| self.note_key(args.bytes(index), session.info.id));
+        if let Some(effects) = behind.filter(|effects| !effects.is_empty())
+            && session.info.has(client_flag::NOLOOP)
+        {
+            keys::each(args, |index| effects.read_behind.add(args.bytes(index)));
+        }
     }
 
     /// Keys that another server reads by some requests, if their client wants to be told of them; those of a script,
@@ -158,6 +164,15 @@ impl Engine {
         clients
     }
 
+    /// The same but for one client, who hears of further changes if he did before.
+    fn take_tracked_by_others(&self, key: &[u8], client: u64) -> Vec<u64> {
+        let (clients, stays) = self.tracking.take_others(key, client);
+        if !stays {
+            self.keyspace.forget(&self.keyspace.key(key));
+        }
+        clients
+    }
+
     /// Takes some key out, as if it had changed. Says whether there was one.
     fn invalidate_any(&self, start: usize, but: &[u8]) -> bool {
         let Some((key, clients)) = self.tracking.take_any(start, but) else { return false };
@@ -191,9 +206,14 @@ impl Engine {
     /// together.
     pub(crate) fn invalidate_tracked(&self, effects: &mut EffectReader, by: Option<u64>) {
         self.read_effects(effects);
+        let read_behind = std::mem::take(&mut effects.read_behind);
         for (key, by_itself) in &effects.changed[effects.invalidated..] {
-            let clients = self.take_tracked(key);
-            self.invalidate(key, &clients, by.filter(|_| !by_itself));
+            let by = by.filter(|_| !by_itself);
+            let clients = match by.filter(|_| read_behind.has(key)) {
+                Some(by) => self.take_tracked_by_others(key, by),
+                None => self.take_tracked(key),
+            };
+            self.invalidate(key, &clients, by);
         }
         effects.invalidated = effects.changed.len();
     }

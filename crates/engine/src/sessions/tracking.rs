@@ -10,7 +10,7 @@
 //! it keys are taken out at random, as if they had changed.
 
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weft_store::KeyHasher;
@@ -58,6 +58,13 @@ impl Part {
         }
     }
 
+    /// Takes the other clients of a key out, where this one is noted; all of them where it is not.
+    fn remove_others(&mut self, key: &[u8], client: u64) -> Option<(Vec<u64>, bool)> {
+        let clients = &mut self.entries[*self.places.get(key)?].1;
+        let Ok(at) = clients.binary_search(&client) else { return self.remove(key).map(|all| (all, false)) };
+        clients.remove(at);
+        Some((std::mem::replace(clients, vec![client]), true))
+    }
     fn remove(&mut self, key: &[u8]) -> Option<Vec<u64>> {
         let place = self.places.remove(key)?;
         let (_, clients) = self.entries.swap_remove(place);
@@ -65,6 +72,30 @@ impl Part {
             self.places.insert(Arc::clone(moved), place);
         }
         Some(clients)
+    }
+}
+
+/// Keys that are known one by one of what an operation has read behind its writes; beyond them all are taken for such.
+const READ_BEHIND_MAX: usize = 1024;
+
+/// Keys that an operation has read behind what it wrote, for a client that is not told of its own writes: what is
+/// written is told at the operation's end, and must not take out what was noted since.
+#[derive(Debug, Default)]
+pub(crate) struct ReadBehind {
+    keys: HashSet<Box<[u8]>>,
+    all: bool,
+}
+
+impl ReadBehind {
+    pub(crate) fn add(&mut self, key: &[u8]) {
+        if self.keys.len() < READ_BEHIND_MAX {
+            self.keys.insert(key.into());
+        } else {
+            self.all = true;
+        }
+    }
+    pub(crate) fn has(&self, key: &[u8]) -> bool {
+        self.all || self.keys.contains(key)
     }
 }
 
@@ -169,6 +200,18 @@ impl Tracking {
         self.taken(key, clients.unwrap_or_default())
     }
 
+    /// Takes the clients of a key out, but for one; whether the key stays, with that one alone.
+    pub(crate) fn take_others(&self, key: &[u8], client: u64) -> (Vec<u64>, bool) {
+        match self.part(key).lock().remove_others(key, client) {
+            Some((others, true)) => {
+                self.items.fetch_sub(others.len(), Relaxed);
+                (others, true)
+            }
+            Some((all, false)) => (self.taken(key, all), false),
+            None => (Vec::new(), true),
+        }
+    }
+
     fn taken(&self, key: &[u8], clients: Vec<u64>) -> Vec<u64> {
         if !clients.is_empty() {
             self.bytes.fetch_sub(key.len(), Relaxed);
@@ -212,7 +255,10 @@ mod tests {
             assert_eq!(part.remove(&[key]), Some(vec![3, 7]));
             assert_eq!(part.remove(&[key]), None);
         }
-        assert!((1..20_u8).step_by(2).all(|key| part.remove(&[key]) == Some(vec![3, 7])));
+        assert_eq!(part.remove_others(&[1], 3), Some((vec![7], true)));
+        assert_eq!(part.remove_others(&[1], 7), Some((vec![3], false)));
+        assert_eq!(part.remove_others(&[1], 7), None);
+        assert!((3..20_u8).step_by(2).all(|key| part.remove(&[key]) == Some(vec![3, 7])));
         assert!(part.entries.is_empty() && part.places.is_empty());
     }
 }

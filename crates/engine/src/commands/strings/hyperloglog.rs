@@ -118,7 +118,8 @@ fn pfcount(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     if !cached {
         // The count is kept with the value, as Valkey does: a read that writes.
         write(context, &key, hll::count_place(), &hll::count_bytes(count))?;
-        // Whoever has read the key before is told; who counts now reads what he has written.
+        // Whoever has read the key before is told; who counts now reads what he has written. Inside an operation that
+        // is seen to at its end.
         if !context.is_inner {
             let by = context.session.id();
             context.engine.invalidate_tracked(&mut context.local.effects, Some(by));
