@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::handler::Handler;
 use crate::reply::{Mark, ReplySink};
 use crate::stats::WorkerStats;
+use crate::trigger::index::Asked;
 use crate::{blocking, keys, special};
 
 /// Runs a command: what it reads is noted for those who track, before its handler runs, and behind it the keys that
@@ -44,10 +45,10 @@ fn may_fire(context: &mut Context<'_, '_>, args: &Args<'_>) -> bool {
     may_fire_at(context.engine, context.local, args)
 }
 
-/// Whether there are triggers at the keys of a command.
+/// Whether there are triggers at the keys of a command, or that would take too long to find out.
 pub(crate) fn may_fire_at(engine: &Engine, local: &mut Local, args: &Args<'_>) -> bool {
-    let (index, mut stands) = (local.triggers.index(&engine.triggers), false);
-    keys::each(args, |at| stands |= index.has(args.bytes(at)));
+    let (index, mut asked, mut stands) = (local.triggers.index(&engine.triggers), Asked::default(), false);
+    keys::each(args, |at| stands = stands || index.has_beside(args.bytes(at), &mut asked));
     stands
 }
 

@@ -62,6 +62,30 @@ fn what_is_evicted_and_what_expires_is_told_to_channels_and_programs() {
     assert!(stats.starts_with("{waiting:0 lost:0 ") && !stats.contains("fired:0"), "{stats}");
 }
 
+/// What waits is dropped when its trigger has become one that does nothing afterwards: it neither happens nor counts.
+#[test]
+fn what_waits_is_not_done_by_a_trigger_that_tells_at_once() {
+    let (mut bench, client) = bench();
+    let listener = bench.connect(Protocol::Resp3);
+    bench.run(listener, "SUBSCRIBE now");
+    bench.take(listener);
+    store(&mut bench, client, "PROGRAM", "note", &of_event(r#"["INCR","done"]"#));
+    let becomes = [r#"{"key":"k","publish":"now"}"#, r#"{"key":"k","inside":"note"}"#];
+    let waits = [r#"{"key":"k","after":"note"}"#, r#"{"key":"k","on":"expire","after":"note"}"#];
+    for (before, behind) in waits.iter().flat_map(|one| becomes.map(|other| (one, other))) {
+        store(&mut bench, client, "TRIGGER", "t", before);
+        bench.text(client, "SET k v PX 10");
+        bench.pass(20);
+        assert_eq!(bench.text(client, "EXISTS k"), "0");
+        store(&mut bench, client, "TRIGGER", "t", behind);
+        do_all(&bench);
+        let stats = bench.text(client, "TRIGGER STATS t");
+        let left = (told(&mut bench, listener).len(), bench.text(client, "EXISTS done"));
+        assert_eq!(left, (0, "0".into()), "{before} became {behind}");
+        assert!(stats.contains("fired:0 failed:0"), "{before} became {behind}: {stats}");
+    }
+}
+
 #[test]
 fn each_attempt_waits_twice_as_long_as_the_one_before() {
     let (mut bench, client) = bench();

@@ -669,28 +669,3 @@ fn the_shorter_form_of_a_set_that_fires_does_what_the_long_way_does() {
     assert_eq!(short.2, long.2);
     assert!(short.0.iter().any(|line| line == "GET count: 10"), "{:?}", short.0);
 }
-
-/// Patterns that nothing tells apart are compared with a key one by one. With how much of them is bounded.
-#[test]
-fn a_key_that_would_be_compared_with_too_much_is_refused() {
-    let (mut bench, client) = bench();
-    program(&mut bench, client, "count", r#"["INCR","count"]"#);
-    for number in 0..500 {
-        let text = format!(r#"{{"key":"a*x{number}x*","inside":"count"}}"#);
-        trigger(&mut bench, client, &format!("t{number}"), &text);
-    }
-    let long = |len: usize| "a".to_owned() + &"b".repeat(len);
-    for (key, counted) in
-        [("ax7x".to_owned(), "1"), (long(4000), "1"), (long(4000) + "x8x", "2"), ("z".repeat(10_000), "2")]
-    {
-        assert_eq!(bench.text(client, &format!("SET {key} 1")), "OK");
-        assert_eq!(bench.text(client, "GET count"), counted);
-    }
-    let before = digest(&mut bench, client);
-    let key = long(10_000);
-    for command in [format!("SET {key} 1"), format!("MSET {key} 1 b 2"), format!("RENAME ax7x {key}")] {
-        let refused = bench.text(client, &command);
-        assert!(refused.contains("too many triggers begin like this key"), "{refused}");
-    }
-    assert!(digest(&mut bench, client) == before, "nothing of them stays");
-}

@@ -348,11 +348,40 @@ fn a_log_without_its_manifest_is_no_empty_one() {
     assert!(matches!(read(&disk), Err(Problem::NoManifest { .. })));
 }
 
-/// Cuts the power at every operation of a run in turn: what was synced is there, what is there is a beginning of what
-/// was written, and the next start goes on from it, also when the power goes during that.
+/// Cuts the power at every operation of a run in turn: what was synced is there, and what is there is a beginning of
+/// what was written. `behind` has each disk with what is there. Says how many ends were torn.
+fn cut_at_any_step(
+    seeds: impl Iterator<Item = u64>,
+    run: impl Fn(&Simulated, &mut usize, &mut Vec<String>) -> io::Result<()>,
+    behind: impl Fn(&Simulated, &[String], &mut Dice),
+) -> usize {
+    let whole = Simulated::default();
+    let mut written = Vec::new();
+    run(&whole, &mut 0, &mut written).expect("nothing fails");
+    assert_eq!(read(&whole).expect("it is whole").0, written);
+    let mut torn = 0;
+    // The last step removes what is no part of the log.
+    for (seed, step) in seeds.flat_map(|seed| (0..whole.steps() - 1).map(move |step| (seed, step))) {
+        let disk = Simulated::default();
+        disk.cut_at(step);
+        let (mut safe, mut written) = (0, Vec::new());
+        run(&disk, &mut safe, &mut written).expect_err("the power goes");
+        let mut dice = Dice::new(seed * 10_000 + step);
+        let after = disk.after_cut(&mut |below| dice.below(below));
+        let (read, summary) =
+            read(&after).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
+        assert!(read.len() >= safe && written.starts_with(&read), "step {step}, seed {seed}: {safe}");
+        torn += usize::from(summary.torn.is_some());
+        behind(&after, &read, &mut dice);
+    }
+    torn
+}
+
+/// What was synced is there wherever the power goes, and the next start goes on from it, also when the power goes during
+/// that.
 #[test]
 fn what_was_synced_outlives_a_cut_at_any_step() {
-    let run = |disk: &Simulated, safe: &mut usize, written: &mut Vec<String>| -> std::io::Result<()> {
+    let run = |disk: &Simulated, safe: &mut usize, written: &mut Vec<String>| -> io::Result<()> {
         let mut log = Log::begin(support::arc(disk), options(1500))?;
         for at in 0..40 {
             // What is added may reach the disk from here on.
@@ -367,25 +396,7 @@ fn what_was_synced_outlives_a_cut_at_any_step() {
         }
         log.close()
     };
-    let whole = Simulated::default();
-    run(&whole, &mut 0, &mut Vec::new()).expect("nothing fails");
-    let mut torn = 0;
-    // The last step removes what is no part of the log.
-    for seed in support::seeds(3) {
-        for step in 0..whole.steps() - 1 {
-            let disk = Simulated::default();
-            disk.cut_at(step);
-            let (mut safe, mut written) = (0, Vec::new());
-            run(&disk, &mut safe, &mut written).expect_err("the power goes");
-            let mut dice = Dice::new(seed * 10_000 + step);
-            let after = disk.after_cut(&mut |below| dice.below(below));
-            let (read, summary) =
-                read(&after).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
-            assert!(read.len() >= safe && written.starts_with(&read), "step {step}, seed {seed}: {safe}");
-            torn += usize::from(summary.torn.is_some());
-            support::start_is_cut_at_any_step(&after, &read, &mut dice);
-        }
-    }
+    let torn = cut_at_any_step(support::seeds(3), run, support::start_is_cut_at_any_step);
     println!("{torn} ends were torn, and three of a start cut behind each");
     assert!(torn > 20, "{torn} ends were torn");
 }
@@ -394,7 +405,7 @@ fn what_was_synced_outlives_a_cut_at_any_step() {
 #[test]
 fn a_large_group_is_never_kept_by_half() {
     let (large, shown) = support::large_group();
-    let run = |disk: &Simulated, safe: &mut usize, written: &mut Vec<String>| -> std::io::Result<()> {
+    let run = |disk: &Simulated, safe: &mut usize, written: &mut Vec<String>| -> io::Result<()> {
         let mut log = Log::begin(support::arc(disk), options(100_000))?;
         for at in 0..2 {
             written.push(group(0).2.join("; "));
@@ -407,25 +418,7 @@ fn a_large_group_is_never_kept_by_half() {
         }
         log.close()
     };
-    let whole = Simulated::default();
-    let (mut safe, mut written) = (0, Vec::new());
-    run(&whole, &mut safe, &mut written).expect("nothing fails");
-    assert_eq!(read(&whole).expect("it is whole").0, written);
-    let mut torn = 0;
-    for seed in support::seeds(1) {
-        for step in 0..whole.steps() - 1 {
-            let disk = Simulated::default();
-            disk.cut_at(step);
-            let (mut safe, mut written) = (0, Vec::new());
-            run(&disk, &mut safe, &mut written).expect_err("the power goes");
-            let mut dice = Dice::new(seed * 10_000 + step);
-            let after = disk.after_cut(&mut |below| dice.below(below));
-            let (read, summary) =
-                read(&after).unwrap_or_else(|error| panic!("step {step}, seed {seed}: {error}"));
-            assert!(read.len() >= safe && written.starts_with(&read), "step {step}, seed {seed}: {safe}");
-            torn += usize::from(summary.torn.is_some());
-        }
-    }
+    let torn = cut_at_any_step(support::seeds(1), run, |_, _, _| ());
     println!("{torn} ends were torn");
     assert!(torn > 5, "{torn} ends were torn");
 }

@@ -105,6 +105,8 @@ impl Persistence {
         let wants_log = engine.config.text("appendonly") == b"yes";
         let found = Found::look(&places, wants_log, &text("dbfilename"))?;
         snapshot::clear_what_is_left(&text("dbfilename"));
+        // Behind this CONFIG SET gives orders, also while what was kept is loaded.
+        engine.durable.log.is_on.store(wants_log, Relaxed);
         let desk = Arc::new(Desk::default());
         let (orders, held) = (Arc::clone(&desk), Arc::clone(&desk));
         engine.durable.set_taker(Box::new(move |order| orders.order(order)));
@@ -235,7 +237,6 @@ impl Keeper {
             None => self.places.lock()?,
         };
         self.disk = Some(Arc::clone(&disk));
-        engine.durable.log.is_on.store(true, Relaxed);
         let (options, shown) = (self.options(), disk.shown("."));
         let following = match loaded.kept {
             Some(kept) => Following::go_on(engine, &mut self.worker, (disk, options), kept),

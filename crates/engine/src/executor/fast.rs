@@ -14,6 +14,7 @@ use crate::reply::ReplySink;
 use crate::requests::{Fast, Request, Requests};
 use crate::runner;
 use crate::stats::bump;
+use crate::trigger::index::Asked;
 
 /// What any reply but a long string may take, with its header.
 const REPLY_BYTES_MIN: usize = 64;
@@ -105,8 +106,8 @@ impl Core<'_> {
             Fast::MSet => (1 + requests.more_hashes(request).len(), 2, Some(requests.bytes(request))),
         };
         let keys = (0..keys).map(|at| requests.framed(request, at * step, lent.bytes));
-        if terms.triggered && brings.is_some() && keys.clone().any(|key| self.local.triggers.last().has(key))
-        {
+        let (index, mut asked) = (self.local.triggers.last(), Asked::default());
+        if terms.triggered && brings.is_some() && keys.clone().any(|key| index.has_beside(key, &mut asked)) {
             return false;
         }
         terms.let_run((self.engine, &mut self.eviction), &lent.session.user, (id, keys), brings)

@@ -7,7 +7,7 @@ use weft_store::effect::TapeMark;
 use weft_store::{Cause, Effect, KeyedEffect, Recorder};
 
 use super::definition::kind;
-use super::index::Index;
+use super::index::{Asked, Index};
 pub use crate::program::members::{member, members_of};
 use crate::program::value::{Members, Value};
 
@@ -44,12 +44,12 @@ pub(crate) const fn kind_of(effect: &Effect<'_>) -> Option<u8> {
     }
 }
 
-/// What has happened behind a mark to keys that may fire any, each once in the order of its first change: what became
-/// of it in the end.
+/// What has happened behind a mark to keys that may fire any, or of which that would take too long to find out, each
+/// once in the order of its first change: what became of it in the end.
 pub(crate) fn since(index: &Index, recorder: &Recorder, mark: TapeMark) -> Vec<Event> {
-    let mut events = Events::default();
+    let (mut events, mut asked) = (Events::default(), Asked::default());
     let mut note = |db: u8, key: &[u8], kind: u8| {
-        if index.has(key) {
+        if index.has_beside(key, &mut asked) {
             events.note(db, key, kind);
         }
     };

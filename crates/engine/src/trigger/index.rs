@@ -5,7 +5,7 @@
 //! a key whose first byte none begins with costs one bit, and what all have in common is compared at once. Of many
 //! triggers with one beginning those are asked that end as the key does, by a tree of their ends from the last byte on.
 //! Where neither says anything (`a*b*`), each is asked whether its pattern matches, as long as that goes over no more
-//! than [`ASKED_BYTES_MAX`].
+//! than [`ASKED_BYTES_MAX`]; who looks for several keys says by an [`Asked`] whether that is for all of them.
 //!
 //! A change costs steps for the bytes of a pattern, and for the triggers that have its beginning and its end: whoever
 //! looks at an index keeps the one that he has, and shares with the next one what is the same in both.
@@ -27,6 +27,8 @@ const LOOKED_FEW: usize = 64;
 /// What patterns that are asked one by one go over, of themselves and of the key, for one key: some milliseconds.
 /// Beyond it no further one is asked, and whoever needs to know is told so.
 const ASKED_BYTES_MAX: u64 = 4 << 20;
+/// Who has gone over so much has taken a time that is to be counted.
+const ASKED_BYTES_LONG: u64 = 64 << 10;
 /// Patterns of one beginning that are asked one by one; more are told apart by how they end.
 const ENDS_MIN: usize = 8;
 
@@ -177,12 +179,12 @@ impl Index {
         &'i self,
         key: &[u8],
         mut rest: &[u8],
+        asked: &mut Asked,
         mut visit: impl FnMut(&'i Arc<Trigger>) -> bool,
     ) -> bool {
         let mut node = &*self.trunk.node;
-        let mut asked = Asked { key, bytes: 0 };
         loop {
-            if node.asks && !visit_open(node, &mut asked, &mut visit) {
+            if node.asks && !visit_open(node, (key, &mut *asked), &mut visit) {
                 return asked.are_too_many();
             }
             let Some((&byte, behind)) = rest.split_first() else { break };
@@ -203,7 +205,12 @@ impl Index {
     #[inline]
     #[must_use]
     pub fn has(&self, key: &[u8]) -> bool {
-        self.may_have(key) && self.trunk.behind(key).is_some_and(|rest| self.find_any(key, rest))
+        self.has_beside(key, &mut Asked::default())
+    }
+    /// The same of one of several keys, where finding out may take as long for all of them as it may for one.
+    #[inline]
+    pub(crate) fn has_beside(&self, key: &[u8], asked: &mut Asked) -> bool {
+        self.may_have(key) && self.trunk.behind(key).is_some_and(|rest| self.find_any(key, rest, asked))
     }
     /// Whether any begins with the first byte of a key.
     #[inline]
@@ -212,9 +219,9 @@ impl Index {
         self.first[usize::from(byte) / 64] >> (byte % 64) & 1 != 0
     }
     #[inline(never)]
-    fn find_any(&self, key: &[u8], rest: &[u8]) -> bool {
+    fn find_any(&self, key: &[u8], rest: &[u8], asked: &mut Asked) -> bool {
         let mut found = false;
-        let too_many = self.each(key, rest, |_| {
+        let too_many = self.each(key, rest, asked, |_| {
             found = true;
             false
         });
@@ -223,6 +230,14 @@ impl Index {
     /// Those that a change of such a kind of a key fires, in the order of their names; where they are more than a
     /// command may fire, so many of them in no order.
     pub fn find<'i>(&'i self, db: u8, key: &[u8], kinds: u8) -> Found<'i> {
+        self.find_beside((db, key, kinds), &mut Asked::default())
+    }
+    /// The same of one of several keys: see [`Index::has_beside`].
+    pub(crate) fn find_beside<'i>(
+        &'i self,
+        (db, key, kinds): (u8, &[u8], u8),
+        asked: &mut Asked,
+    ) -> Found<'i> {
         let mut found = Found {
             few: [None; FOUND_FEW],
             len: 0,
@@ -235,7 +250,7 @@ impl Index {
         if self.may_have(key)
             && let Some(rest) = self.trunk.behind(key)
         {
-            let is_cut = self.each(key, rest, |trigger| {
+            let is_cut = self.each(key, rest, asked, |trigger| {
                 found.looked += 1;
                 if found.looked == LOOKED_FEW {
                     found.long_since = Some(Instant::now());
@@ -257,19 +272,27 @@ impl Index {
     }
 }
 
-/// A key, and what patterns have gone over that were asked whether they match it.
-struct Asked<'k> {
-    key: &'k [u8],
+/// What patterns have gone over that were asked whether keys match them.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
     bytes: u64,
 }
 
-impl Asked<'_> {
-    const fn are_too_many(&self) -> bool {
+impl Asked {
+    pub(crate) const fn are_too_many(&self) -> bool {
         self.bytes > ASKED_BYTES_MAX
     }
+    /// Whether asking them has taken a time that is to be counted.
+    pub(crate) const fn is_long(&self) -> bool {
+        self.bytes > ASKED_BYTES_LONG
+    }
+    /// Others were asked too, for themselves.
+    pub(crate) const fn add(&mut self, other: &Self) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
     /// Whether one more may be asked.
-    fn may_ask(&mut self, pattern: &[u8]) -> bool {
-        self.bytes = self.bytes.saturating_add(glob::work(pattern, self.key.len()));
+    fn may_ask(&mut self, pattern: &[u8], key: &[u8]) -> bool {
+        self.bytes = self.bytes.saturating_add(glob::work(pattern, key.len()));
         !self.are_too_many()
     }
 }
@@ -278,20 +301,20 @@ impl Asked<'_> {
 /// on.
 fn visit_open<'i>(
     node: &'i Node,
-    asked: &mut Asked<'_>,
+    (key, asked): (&[u8], &mut Asked),
     visit: &mut impl FnMut(&'i Arc<Trigger>) -> bool,
 ) -> bool {
-    if !node.open.iter().all(&mut *visit) || !ask(&node.patterns, asked, visit) {
+    if !node.open.iter().all(&mut *visit) || !ask(&node.patterns, (key, &mut *asked), visit) {
         return false;
     }
     let Some(ends) = &node.ends else { return true };
-    let (mut node, mut rest) = (&**ends, asked.key);
+    let (mut node, mut rest) = (&**ends, key);
     while let Some((&byte, before)) = rest.split_last()
         && let Some(next) = node.next.find(byte)
         && let Some(before) = next.before(before)
     {
         (node, rest) = (next, before);
-        if !ask(&node.open, asked, visit) {
+        if !ask(&node.open, (key, &mut *asked), visit) {
             return false;
         }
     }
@@ -301,11 +324,11 @@ fn visit_open<'i>(
 /// Calls `visit` with those of these triggers whose pattern matches. Says whether to go on.
 fn ask<'i>(
     triggers: &'i [Arc<Trigger>],
-    asked: &mut Asked<'_>,
+    (key, asked): (&[u8], &mut Asked),
     visit: &mut impl FnMut(&'i Arc<Trigger>) -> bool,
 ) -> bool {
     triggers.iter().all(|trigger| {
-        asked.may_ask(&trigger.pattern) && (!glob::matches(&trigger.pattern, asked.key) || visit(trigger))
+        asked.may_ask(&trigger.pattern, key) && (!glob::matches(&trigger.pattern, key) || visit(trigger))
     })
 }
 

@@ -98,6 +98,29 @@ impl Commands {
     }
 }
 
+/// Commands that come in one piece, over few strings: what runs among its neighbours is told of in a row, and what has
+/// several keys is one group among them.
+pub(crate) fn in_one_piece(dice: &mut Dice) -> Vec<String> {
+    let key = |dice: &mut Dice| format!("row:{}", dice.below(20));
+    let text = |dice: &mut Dice| format!("{}:text", dice.below(1000));
+    let one = |dice: &mut Dice| {
+        let (first, second) = (key(dice), key(dice));
+        match dice.below(20) {
+            0 => format!("MSET {first} {} {second} {} {} 7", text(dice), text(dice), key(dice)),
+            1 => format!("MSET {first} {}", text(dice)),
+            2 => format!("DEL {first} {second}"),
+            3 => format!("RENAME {first} {second}"),
+            4 => format!("COPY {first} {second} REPLACE"),
+            5 => format!("APPEND {first} more"),
+            6 => format!("GET {first}"),
+            7 => format!("SET {first} {} PX 100000", text(dice)),
+            8 => format!("MSETNX {first} 1 {second} 2"),
+            _ => format!("SET {first} {}", text(dice)),
+        }
+    };
+    (0..dice.below(40)).map(|_| one(dice)).collect()
+}
+
 /// What would take too long, or needs more than an engine.
 fn is_left_out(words: &[Vec<u8>]) -> bool {
     let text = |at: usize| words.get(at).map(|word| word.to_ascii_uppercase()).unwrap_or_default();

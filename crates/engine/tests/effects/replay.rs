@@ -3,7 +3,7 @@
 use weft_engine::reply::Protocol;
 use weft_store::{ExpiryCycle, Keyspace, Recorder};
 
-use crate::commands::{Commands, Rounds, shown};
+use crate::commands::{Commands, Rounds, in_one_piece, shown};
 use crate::dice::Dice;
 use crate::shadow::{Shadow, config};
 use crate::support::{self, Bench};
@@ -68,10 +68,17 @@ fn a_keyspace_that_is_fed_effects_alone_is_the_same() {
                 3 if dice.one_in(4) => bench.jump(dice.below(4) as u64),
                 _ => {}
             }
-            let words = commands.any(of, &mut dice);
-            ran.push(format!("{client}> {}", shown(&words)));
-            bench.run_args(client, &words.iter().map(Vec::as_slice).collect::<Vec<_>>());
-            steps += 1;
+            if dice.one_in(8) {
+                let row = in_one_piece(&mut dice);
+                ran.extend(row.iter().map(|line| format!("{client}> {line}")));
+                steps += row.len() as u64;
+                bench.run_batch(&[(client, row)]);
+            } else {
+                let words = commands.any(of, &mut dice);
+                ran.push(format!("{client}> {}", shown(&words)));
+                bench.run_args(client, &words.iter().map(Vec::as_slice).collect::<Vec<_>>());
+                steps += 1;
+            }
             shadow.follow();
             if !shadow.agrees() {
                 panic!("seed {seed}, behind the last of:\n{}\n{}", ran.join("\n"), shadow.differences());

@@ -8,7 +8,7 @@ use weft_engine::Engine;
 use weft_engine::reply::Protocol;
 use weft_store::ManualClock;
 
-use crate::commands::{Commands, Rounds};
+use crate::commands::{Commands, Rounds, in_one_piece};
 use crate::dice::Dice;
 use crate::shadow::{Shadow, config};
 use crate::support::{self, Bench};
@@ -37,13 +37,7 @@ fn work(bench: &mut Bench, commands: &Commands, seed: u64) -> u64 {
             bench.jump(dice.below(4) as u64);
         }
         if dice.one_in(4) {
-            // SETs in one piece, over what was there: they are told of in a row.
-            let row: Vec<String> = (0..dice.below(40))
-                .map(|_| {
-                    let options = if dice.one_in(20) { " PX 100000" } else { "" };
-                    format!("SET row:{} {}:text{options}", dice.below(20), dice.below(1000))
-                })
-                .collect();
+            let row = in_one_piece(&mut dice);
             steps += row.len() as u64;
             bench.run_batch(&[(client, row)]);
             continue;

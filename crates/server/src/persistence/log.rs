@@ -184,16 +184,17 @@ impl Following {
     pub(super) fn sync(&mut self, is_pressed: bool, now: Instant) -> io::Result<()> {
         let mode = self.mode();
         let durable = &self.engine.durable;
+        // What waits for no sync is not late. When that changes it waits from then on.
+        if mode == Syncs::No {
+            self.unsynced_since = None;
+        }
         if self.log.unsynced_bytes() > 0 {
-            // With `no` it does not matter for how long: what that has left counts from when it is another one on.
-            let since = (mode != Syncs::No).then(|| *self.unsynced_since.get_or_insert(now));
-            self.unsynced_since = since;
-            *durable.unsynced_since.lock() = since;
-            let is_due = match mode {
-                Syncs::Always => true,
-                Syncs::EverySecond => since.is_some_and(|since| now - since >= SYNC_EVERY),
-                Syncs::No => false,
+            let is_due = mode != Syncs::No && {
+                let since = *self.unsynced_since.get_or_insert(now);
+                mode == Syncs::Always || now - since >= SYNC_EVERY
             };
+            // Said before the disk is waited for.
+            *durable.unsynced_since.lock() = self.unsynced_since;
             if is_due || is_pressed {
                 self.log.sync()?;
                 durable.log.syncs.fetch_add(1, Relaxed);
@@ -344,8 +345,7 @@ mod tests {
         let keyspace = Keyspace::new(Config { shards: 4, ..Config::default() });
         let setup = weft_engine::Setup { keyspace, clock: Box::new(SystemClock), workers: 1 };
         let engine: &'static Engine = Box::leak(Box::new(Engine::new(setup)));
-        let at = SYNCS.iter().position(|name| *name == mode).expect("it is one");
-        engine.settings.appendfsync.store(at as u8, Relaxed);
+        syncs_as(engine, mode);
         let mut worker = engine.keyspace.worker().expect("there is a place");
         let options = LogOptions { base: BASE.into(), segment_bytes: 4000 };
         let following = Following::first(engine, &mut worker, (Arc::new(disk.clone()), options));
@@ -353,12 +353,44 @@ mod tests {
         recorder.attach(&engine.keyspace);
         (engine, worker, recorder, following.expect("nothing fails"))
     }
+    fn syncs_as(engine: &Engine, mode: &str) {
+        let at = SYNCS.iter().position(|name| *name == mode).expect("it is one");
+        engine.settings.appendfsync.store(at as u8, Relaxed);
+    }
     fn set(engine: &Engine, worker: &mut Worker<'static>, recorder: &mut Recorder, name: &str) {
         let key = engine.keyspace.key(name.as_bytes());
         let mut op = Op::new(0, 1, recorder);
         worker.enter().lock(&key).set(&mut op, &key, NewValue::Int(1), Expiry::None);
         recorder.end_group();
         recorder.clear();
+    }
+
+    /// Where `no` becomes `everysec`, what was written before has its second from then on; if the disk takes longer
+    /// than that, writes are held back, as for what comes later.
+    #[test]
+    fn what_no_has_left_is_late_two_seconds_behind_the_change() {
+        let disk = Simulated::default();
+        let (engine, mut worker, mut recorder, mut following) = begun(&disk, "no");
+        let since = || *engine.durable.unsynced_since.lock();
+        let mut now = Instant::now();
+        set(engine, &mut worker, &mut recorder, "0");
+        following.follow(false, now).expect("nothing fails");
+        now += Duration::from_secs(3600);
+        following.follow(false, now).expect("nothing fails");
+        assert_eq!(since(), None, "nothing is late");
+        syncs_as(engine, "everysec");
+        following.follow(false, now).expect("nothing fails");
+        assert_eq!(since(), Some(now));
+        following.follow(false, now + SYNC_EVERY).expect("nothing fails");
+        assert_eq!(since(), None);
+        assert_eq!(kept(&disk.after_cut(&mut |_| 0)), [0]);
+        // Back to `no`, nothing is late any more.
+        set(engine, &mut worker, &mut recorder, "1");
+        following.follow(false, now).expect("nothing fails");
+        assert_eq!(since(), Some(now));
+        syncs_as(engine, "no");
+        following.follow(false, now + SYNC_EVERY * 5).expect("nothing fails");
+        assert_eq!(since(), None);
     }
 
     /// A snapshot that could not be made leaves no cut for the next write to make.
@@ -409,25 +441,6 @@ mod tests {
             assert!(looks > 0, "it held back what was told");
         });
         assert_eq!(kept(&disk), [0]);
-    }
-
-    /// From `no` to `everysec`: what is not on the disk counts from then on, so that writes are held back where the disk
-    /// does not follow, and is there a second later.
-    #[test]
-    fn what_no_has_left_counts_from_when_it_is_everysec() {
-        let disk = Simulated::default();
-        let (engine, mut worker, mut recorder, mut following) = begun(&disk, "no");
-        set(engine, &mut worker, &mut recorder, "0");
-        let (mut now, since) = (Instant::now(), || *engine.durable.unsynced_since.lock());
-        following.follow(false, now).expect("nothing fails");
-        assert_eq!(since(), None);
-        now += 10 * SYNC_EVERY;
-        let at = SYNCS.iter().position(|name| *name == "everysec").expect("it is one");
-        engine.settings.appendfsync.store(at as u8, Relaxed);
-        following.follow(false, now).expect("nothing fails");
-        assert_eq!(since(), Some(now));
-        following.follow(false, now + SYNC_EVERY).expect("nothing fails");
-        assert_eq!((since(), kept(&disk.after_cut(&mut |_| 0))), (None, vec![0]));
     }
 
     /// With `everysec` the power takes what came in the last two seconds at most, whenever it goes; with `always`

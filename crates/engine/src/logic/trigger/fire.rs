@@ -35,7 +35,7 @@ use crate::reply::ReplySink;
 use crate::runner;
 use crate::trigger::definition::{Action, Trigger, kind};
 use crate::trigger::event::{Event, VALUE_BYTES_MAX, member, since};
-use crate::trigger::index::Index;
+use crate::trigger::index::{Asked, Index};
 use crate::trigger::{DEPTH_MAX, FIRED_MAX, Figures, Way};
 
 /// What the triggers of a command need beside its own keys; nothing if it fires none. Where everything is `open` no
@@ -50,14 +50,14 @@ pub(crate) fn needs(
     let (mut shards, mut fires, mut world) = (Vec::new(), false, false);
     // To ask one takes as long as its program may; behind that time no further one is asked, nor are more keys than may
     // fire: it is refused, or most of them are not there.
-    let (mut began, mut all) = (None, 0);
+    let (mut began, mut all, mut asked) = (None, 0, Asked::default());
     keys::each(args, |at| {
         let key = args.bytes(at);
         if world {
             return;
         }
-        let found = index.find(db, key, kind::SET | kind::DELETE);
-        began = began.or(found.long_since());
+        let found = index.find_beside((db, key, kind::SET | kind::DELETE), &mut asked);
+        began = began.or(found.long_since()).or_else(|| asked.is_long().then(Instant::now));
         all += found.total();
         world |= all > FIRED_MAX as usize || found.is_cut();
         fires |= found.is_cut();
@@ -240,8 +240,10 @@ struct Firing<'i, 'c, 'a, 'b> {
     fired: u32,
     /// When it began, if it is no part of a program, whose time it has.
     began: Option<Instant>,
-    /// Something has fired that may take long: the clock is looked at from then on.
+    /// Something has fired that may take long, or finding what fires has: the clock is looked at from then on.
     long: bool,
+    /// What finding that has gone over.
+    asked: Asked,
 }
 
 /// A trigger, and those whose doing it is.
@@ -296,8 +298,8 @@ pub(crate) fn run(
     }
     let outcome = inner.whole(|inner| {
         runner::run_handler(inner.context(), handler, args, sink)?;
-        Firing { inner, index: &index, spec: args.spec, fired: 0, began, long: false }
-            .events_since(mark, None)
+        let (spec, asked) = (args.spec, Asked::default());
+        Firing { inner, index: &index, spec, fired: 0, began, long: false, asked }.events_since(mark, None)
     });
     context.local.ends = around;
     if let Some(began) = began {
@@ -316,13 +318,14 @@ pub(crate) fn run(
 /// those that it deletes which are there.
 #[cold]
 fn one_too_many<'i>(context: &mut Context<'_, '_>, index: &'i Index, args: &Args<'_>) -> Option<&'i Trigger> {
-    let (db, mut all, mut last) = (context.db, 0, None);
+    let (db, mut all, mut last, mut asked) = (context.db, 0, None, Asked::default());
     let (mut deleted, mut is_refused) = (HashSet::new(), false);
     keys::each_with_flags(args, |at, flags| {
         let key = args.bytes(at);
         // MSETNX sets all or none.
         is_refused |= flags & key_flag::INSERT != 0 && is_there(context, key);
-        if last.is_some() || !index.has(key) {
+        // What would take too long to find out is found out while it runs, within its time.
+        if last.is_some() || asked.are_too_many() || !index.has_beside(key, &mut asked) {
             return;
         }
         let kind = if flags & key_flag::OW != 0 {
@@ -332,7 +335,7 @@ fn one_too_many<'i>(context: &mut Context<'_, '_>, index: &'i Index, args: &Args
         } else {
             return;
         };
-        let mut found = index.find(db, key, kind);
+        let mut found = index.find_beside((db, key, kind), &mut asked);
         all += found.total();
         if all > FIRED_MAX as usize {
             last = found.next().map(|trigger| &**trigger);
@@ -362,11 +365,13 @@ impl Firing<'_, '_, '_, '_> {
         let index = self.index;
         let events = since(index, &self.inner.context().local.effects.recorder, mark);
         for event in &events {
-            let found = index.find(event.db, &event.key, event.kind);
+            let mut asked = Asked::default();
+            let found = index.find_beside((event.db, &event.key, event.kind), &mut asked);
             if found.is_cut() {
                 return Err(Error::new(ErrorCode::Limit, TOO_MANY_ASKED));
             }
-            if found.long_since().is_some() {
+            self.asked.add(&asked);
+            if found.long_since().is_some() || self.asked.are_too_many() {
                 self.long = true;
                 if self.inner.context().local.ends.is_some_and(|ends| ends.is_over()) {
                     return Err(Error::new(ErrorCode::Limit, TOO_LONG));

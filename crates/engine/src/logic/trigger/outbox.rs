@@ -460,14 +460,20 @@ impl OutboxRunner {
 
 /// What a trigger does, with its owner's rights.
 fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Result {
-    let engine = context.engine;
+    let (engine, by_itself) = (context.engine, entry.event.kind & kind::BY_ITSELF);
+    // It may be another one by now, which does nothing afterwards.
+    let is_its =
+        if by_itself == 0 { matches!(trigger.action, Action::After(_)) } else { trigger.on & by_itself != 0 };
+    if !is_its {
+        return Ok(());
+    }
     context.session.user = engine.acl.owner(&trigger.owner, "its")?;
     let stored = trigger.program(&engine.programs);
     let read = trigger.reads | stored.as_ref().map_or(0, |stored| stored.program.event);
     let value = entry.event.value(read, &entry.command, context);
     let mut frame = trigger.frame(engine, context.now_ms, value.clone());
     // What was asked when a key changed is not asked again.
-    if entry.event.kind & kind::BY_ITSELF != 0
+    if by_itself != 0
         && let Some(when) = &trigger.when
         && !frame.holds(when).map_err(|fault| at(WHEN, &fault))?
     {
@@ -485,7 +491,7 @@ fn act(context: &mut Context<'_, '_>, trigger: &Trigger, entry: &Entry) -> Resul
         }
         Action::Inside(_) | Action::Stream(_) => {}
     }
-    if entry.event.kind & kind::BY_ITSELF != 0 {
+    if by_itself != 0 {
         Figures::count(&trigger.figures.fired);
     }
     Ok(())
