@@ -1,5 +1,5 @@
-//! What is so of every command, by the scenarios: a key that it changes fires its triggers, and all that it tells is one
-//! group, in a transaction and beside other workers too. Does not own: what they answer (`scenarios.rs`).
+//! What is so of every command, by the scenarios: a key that it changes fires its triggers, and all that it tells is
+//! one group, in a transaction and beside other workers too. Does not own: what they answer (`scenarios.rs`).
 
 #[path = "support/scenarios.rs"]
 #[allow(dead_code, reason = "replies are looked at elsewhere")]
@@ -134,6 +134,6 @@ fn what_a_command_tells_is_one_group() {
         }
     }
     println!("{groups} groups");
-    assert!(groups > 1000, "{groups} groups");
+    assert!(groups > 600, "{groups} groups");
     assert!(wrong.is_empty(), "{} tell several:\n{}", wrong.len(), wrong.join("\n"));
 }

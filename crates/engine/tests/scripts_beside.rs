@@ -7,14 +7,10 @@ mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use support::stored::words;
 use support::{Bench, show};
 use weft_engine::reply::Protocol;
 use weft_store::{Op, Recorder, Section};
-
-fn text(bench: &mut Bench, client: u32, words: &[&str]) -> String {
-    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
-    bench.run_args(client, &words).iter().map(show).collect()
-}
 
 /// Beside others all is kept that takes a script back. One that does so much that this would take all memory has the
 /// keyspace to itself, and is done once.
@@ -24,39 +20,39 @@ fn what_could_take_a_large_script_back_has_a_limit() {
     let (client, listens) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
     bench.engine.stats.active_threads.store(2, Relaxed);
     let reruns = |bench: &Bench| bench.engine.scripts.reruns.load(Relaxed);
-    text(&mut bench, client, &["CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 0 0"]);
+    words(&mut bench, client, &["CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 0 0"]);
     bench.text(listens, "SUBSCRIBE news");
     // 10 MB, then 70.
     let publishes = "redis.call('incr', KEYS[1]) local text = string.rep('x', 1000000) \
                      for i = 1, tonumber(ARGV[1]) do redis.call('publish', 'news', text) end";
     let told = |bench: &mut Bench, count: &str| {
-        text(bench, client, &["EVAL", publishes, "1", "count", count]);
+        words(bench, client, &["EVAL", publishes, "1", "count", count]);
         bench.hear(listens).len()
     };
     assert_eq!((told(&mut bench, "10"), reruns(&bench)), (10, 0));
     assert_eq!((told(&mut bench, "70"), reruns(&bench)), (70, 1));
-    assert_eq!(text(&mut bench, client, &["GET", "count"]), "2", "what was taken back has not counted");
+    assert_eq!(words(&mut bench, client, &["GET", "count"]), "2", "what was taken back has not counted");
     let writes = "local text = string.rep('x', 1000000) \
                   for i = 1, tonumber(ARGV[1]) do redis.call('setrange', KEYS[1], i, text) end";
-    text(&mut bench, client, &["EVAL", writes, "1", "text", "10"]);
+    words(&mut bench, client, &["EVAL", writes, "1", "text", "10"]);
     assert_eq!(reruns(&bench), 1);
-    text(&mut bench, client, &["EVAL", writes, "1", "text", "70"]);
+    words(&mut bench, client, &["EVAL", writes, "1", "text", "70"]);
     assert_eq!(reruns(&bench), 2);
-    assert_eq!(text(&mut bench, client, &["STRLEN", "text"]), "1000070");
+    assert_eq!(words(&mut bench, client, &["STRLEN", "text"]), "1000070");
     // Where all of it can be killed there is no way to do without.
-    text(&mut bench, client, &["CONFIG", "SET", "script-kill-undo", "yes"]);
+    words(&mut bench, client, &["CONFIG", "SET", "script-kill-undo", "yes"]);
     let lasts = "local ran, why = pcall(function() for i = 1, 70 do redis.call('setrange', KEYS[1], i, ARGV[1]) end end) \
                  return ran and 'all' or why";
     let large = "y".repeat(1_000_000);
-    let refused = text(&mut bench, client, &["EVAL", lasts, "1", "text", &large]);
+    let refused = words(&mut bench, client, &["EVAL", lasts, "1", "text", &large]);
     assert!(refused.contains("writes more than can be taken back"), "{refused}");
     assert_eq!(
-        text(&mut bench, client, &["GETRANGE", "text", "1", "1"]),
+        words(&mut bench, client, &["GETRANGE", "text", "1", "1"]),
         "y",
         "an error keeps what was written"
     );
     // What was not there before needs nothing to be taken back.
-    assert_eq!(text(&mut bench, client, &["EVAL", lasts, "1", "other", &large]), "all");
+    assert_eq!(words(&mut bench, client, &["EVAL", lasts, "1", "other", &large]), "all");
 }
 
 /// Others have put off what they could not have, and may sleep: they are woken when they can.
@@ -73,11 +69,11 @@ fn the_end_of_a_script_that_takes_long_wakes_all_workers() {
     let (client, other) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
     for round in 1..3 {
         assert_eq!(
-            text(&mut bench, client, &["EVAL", "while true do end", "0"]),
+            words(&mut bench, client, &["EVAL", "while true do end", "0"]),
             "",
             "it is left in the middle"
         );
-        assert_eq!(text(&mut bench, other, &["SCRIPT", "KILL"]), "OK");
+        assert_eq!(words(&mut bench, other, &["SCRIPT", "KILL"]), "OK");
         assert_eq!(woken.load(Relaxed), round - 1, "it has not ended");
         while !bench.go_on() {}
         assert_eq!(woken.load(Relaxed), round);
@@ -97,19 +93,19 @@ fn who_strays_behind_the_threshold_waits_and_others_are_answered() {
     let mut somebody = bench.engine.keyspace.worker().expect("a place");
     let inside = somebody.enter();
     let script = "redis.call('incr', KEYS[1]) for i = 1, 20000000 do end return #redis.call('keys', '*')";
-    assert_eq!(text(&mut bench, client, &["EVAL", script, "1", "key"]), "", "it is left in the middle");
+    assert_eq!(words(&mut bench, client, &["EVAL", script, "1", "key"]), "", "it is left in the middle");
     while bench.engine.scripts.reruns.load(Relaxed) == 0 {
         assert!(!bench.go_on(), "somebody is inside");
     }
     for _ in 0..3 {
         assert!(!bench.go_on(), "somebody is inside");
-        assert!(text(&mut bench, other, &["GET", "key"]).starts_with("-BUSY"));
-        assert_eq!(text(&mut bench, other, &["SELECT", "0"]), "OK");
+        assert!(words(&mut bench, other, &["GET", "key"]).starts_with("-BUSY"));
+        assert_eq!(words(&mut bench, other, &["SELECT", "0"]), "OK");
     }
     drop(inside);
     while !bench.go_on() {}
     assert_eq!(bench.take(client).iter().map(show).collect::<String>(), "1");
-    assert_eq!(text(&mut bench, other, &["GET", "key"]), "1", "what was taken back has not counted");
+    assert_eq!(words(&mut bench, other, &["GET", "key"]), "1", "what was taken back has not counted");
 }
 
 /// What a script takes before it is left is its own time, and not that of quick commands of the same batch.
@@ -120,15 +116,15 @@ fn a_script_that_is_left_costs_its_neighbours_no_time() {
     bench.engine.settings.busy_reply_ms.store(THRESHOLD_MS, Relaxed);
     let (client, other) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
     let mut get_us = || {
-        text(&mut bench, other, &["CONFIG", "RESETSTAT"]);
+        words(&mut bench, other, &["CONFIG", "RESETSTAT"]);
         // Comments part words where a line is parted at blanks.
         let loops = "EVAL while--[[]]true--[[]]do--[[]]end 0";
         bench.run_batch(&[(other, vec!["GET key".to_owned()]), (client, vec![loops.to_owned()])]);
         assert!(bench.engine.is_busy(), "it is left in the middle");
-        assert_eq!(text(&mut bench, other, &["SCRIPT", "KILL"]), "OK");
+        assert_eq!(words(&mut bench, other, &["SCRIPT", "KILL"]), "OK");
         while !bench.go_on() {}
         bench.take(client);
-        let stats = text(&mut bench, other, &["INFO", "commandstats"]);
+        let stats = words(&mut bench, other, &["INFO", "commandstats"]);
         let line = stats.lines().find(|line| line.starts_with("cmdstat_get:")).unwrap().to_owned();
         let us = line.split("usec=").nth(1).unwrap().split(',').next().unwrap();
         us.parse::<u64>().unwrap()
@@ -175,26 +171,26 @@ fn nobody_loads_libraries_to_find_out_what_they_have() {
     assert!(said.len() == 3 && said[2].contains("the library c does not load: "), "{said:?}");
     for bench in &mut team {
         let (client, other) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
-        assert!(text(bench, client, &["FUNCTION", "LIST"]).contains("reads_b"));
-        assert!(text(bench, client, &["FUNCTION", "STATS"]).contains("libraries_count 3"));
+        assert!(words(bench, client, &["FUNCTION", "LIST"]).contains("reads_b"));
+        assert!(words(bench, client, &["FUNCTION", "STATS"]).contains("libraries_count 3"));
         assert_eq!(loaded(), [""; 0]);
         bench.text(other, "CLIENT PAUSE 100000 WRITE");
-        assert_eq!(text(bench, client, &["FCALL", "reads_b", "0"]), "b", "a pause of writes lets it pass");
+        assert_eq!(words(bench, client, &["FCALL", "reads_b", "0"]), "b", "a pause of writes lets it pass");
         assert_eq!(loaded(), ["script, warning: b"], "that one alone is called");
-        assert_eq!(text(bench, client, &["FCALL", "writes_a", "0"]), "", "it is held");
+        assert_eq!(words(bench, client, &["FCALL", "writes_a", "0"]), "", "it is held");
         assert_eq!(loaded(), [""; 0]);
         bench.text(other, "CLIENT UNPAUSE");
         bench.resume(client);
         assert_eq!(loaded(), ["script, warning: a"]);
-        let refused = text(bench, client, &["FCALL", "none", "0"]);
+        let refused = words(bench, client, &["FCALL", "none", "0"]);
         assert!(refused.contains("the library c does not load here: "), "{refused}");
         assert_eq!(loaded(), [""; 0]);
     }
     let client = team[0].connect(Protocol::Resp2);
-    assert_eq!(text(&mut team[0], client, &["FUNCTION", "LOAD", "REPLACE", &source("c")]), "c");
+    assert_eq!(words(&mut team[0], client, &["FUNCTION", "LOAD", "REPLACE", &source("c")]), "c");
     assert_eq!(loaded(), ["script, warning: c"]);
     let client = team[1].connect(Protocol::Resp2);
-    assert!(text(&mut team[1], client, &["FUNCTION", "LIST"]).contains("reads_c"));
-    assert!(text(&mut team[1], client, &["FUNCTION", "STATS"]).contains("functions_count 6"));
+    assert!(words(&mut team[1], client, &["FUNCTION", "LIST"]).contains("reads_c"));
+    assert!(words(&mut team[1], client, &["FUNCTION", "STATS"]).contains("functions_count 6"));
     assert_eq!(loaded(), [""; 0], "who has stored it has loaded it");
 }

@@ -377,8 +377,8 @@ fn cut_at_any_step(
     torn
 }
 
-/// What was synced is there wherever the power goes, and the next start goes on from it, also when the power goes during
-/// that.
+/// What was synced is there wherever the power goes, and the next start goes on from it, also when the power goes
+/// during that.
 #[test]
 fn what_was_synced_outlives_a_cut_at_any_step() {
     let run = |disk: &Simulated, safe: &mut usize, written: &mut Vec<String>| -> io::Result<()> {

@@ -139,5 +139,7 @@ impl Keeper {
         self.engine.durable.log.is_rewrite_scheduled.store(false, Relaxed);
         self.begins_behind = false;
         self.disk = None;
+        // One that had not begun yet was waited for.
+        self.engine.set_loading(false);
     }
 }
