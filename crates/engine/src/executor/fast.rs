@@ -54,8 +54,8 @@ impl Core<'_> {
         }
         let writes = matches!(first.fast, Fast::Set | Fast::MSet);
         let asks = terms.restricted || terms.limited || terms.sized || terms.triggered && writes;
-        // SETs behind a key that was not seen, and where a log is told of each behind any other, may write over what was
-        // seen of theirs. Behind one that was seen and is of another kind or length they are mostly as that.
+        // SETs behind a key that was not seen, and where a log is told of each behind any other, may write over what
+        // was seen of theirs. Behind one that was seen and is of another kind or length they are mostly as that.
         let goes_back = first.fast == Fast::Set
             && (self.engine.keyspace.wanted() != 0 || !batch.saw(first.keys_before as usize));
         let mut ran = 0;
