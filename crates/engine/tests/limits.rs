@@ -5,6 +5,7 @@
 mod support;
 
 use std::fs::File;
+use std::sync::atomic::Ordering::Relaxed;
 
 use support::{Bench, show};
 use weft_engine::reply::Protocol;
@@ -79,6 +80,47 @@ fn so_many_libraries_may_be_stored() {
     assert_eq!(restore(&mut bench, &one, b"APPEND"), refused);
     assert_eq!(restore(&mut bench, &dump, b"REPLACE"), refused, "one of them would be one more");
     assert_eq!(restore(&mut bench, &one, b"FLUSH"), "OK");
+}
+
+/// Who stores, replaces or deletes a library, or looks what there is, looks at what has changed, however many others
+/// are stored. It is counted, and not timed.
+#[test]
+fn a_library_is_stored_at_the_same_cost_beside_many() {
+    const MANY: usize = 5_000;
+    let mut team = Bench::team(2);
+    let a: Vec<u32> = team.iter_mut().map(|bench| bench.connect(Protocol::Resp3)).collect();
+    let source = |name: &str| format!("#!lua name={name}\nredis.register_function('{name}', function() end)");
+    let load = |bench: &mut Bench, a: u32, name: &str| {
+        let words = [b"FUNCTION", &b"LOAD"[..], b"REPLACE", &source(name).into_bytes()];
+        assert_eq!(show(&bench.run_args(a, &words).remove(0)), name);
+    };
+    put(&team[0], Section::Functions, MANY, |name| source(name).into_bytes());
+    let compared = |bench: &Bench| bench.engine.scripts.compared.load(Relaxed);
+    for (bench, a) in team.iter_mut().zip(&a) {
+        assert_eq!(show(&bench.one(*a, "FUNCTION STATS")).matches("5000").count(), 2, "all are seen");
+        assert_eq!(bench.text(*a, "FCALL copy7 0"), "nil");
+    }
+    let before = compared(&team[0]);
+    assert_eq!(before, 2 * MANY as u64, "each worker has looked at all of them once");
+    for round in 0..50 {
+        let (bench, a) = (&mut team[round % 2], a[round % 2]);
+        load(bench, a, "one");
+        load(bench, a, &format!("other{round}"));
+        assert_eq!(
+            bench.text(a, "FUNCTION DELETE copy9"),
+            if round == 0 { "OK" } else { "-ERR Library not found" }
+        );
+        assert_eq!(bench.text(a, &format!("FCALL other{round} 0")), "nil");
+        assert!(bench.text(a, "FCALL none 0").starts_with("-ERR Function not found"));
+        if round > 0 {
+            assert_eq!(bench.text(a, &format!("FCALL other{} 0", round - 1)), "nil", "another worker's");
+            assert_eq!(bench.text(a, &format!("FUNCTION DELETE other{}", round - 1)), "OK");
+        }
+    }
+    let each = (compared(&team[0]) - before) / 50;
+    assert!(each <= 12, "{each} libraries were looked at for each round");
+    let stats = show(&team[0].one(a[0], "FUNCTION STATS"));
+    assert_eq!(stats.matches(&format!("{}", MANY + 1)).count(), 2, "{stats}");
 }
 
 #[test]

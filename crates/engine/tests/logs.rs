@@ -49,6 +49,21 @@ fn slow_commands_are_logged() {
     assert_eq!(bench.text(a, "SLOWLOG RESET"), "OK");
     bench.run(a, "DEBUG SLEEP 0.02");
     assert_eq!(bench.text(a, "SLOWLOG LEN"), "0");
+    // Inside a transaction too it holds from what sets it on, and ends with what ends it.
+    for command in [
+        "MULTI",
+        "SET a 1",
+        "CONFIG SET slowlog-log-slower-than 0",
+        "INCR a",
+        "CONFIG SET slowlog-log-slower-than -1",
+    ] {
+        bench.run(a, command);
+    }
+    bench.run(a, "GET a");
+    bench.text(a, "EXEC");
+    let names: Vec<String> =
+        array(bench.one(a, "SLOWLOG GET -1")).into_iter().map(|entry| show(&array(entry)[3])).collect();
+    assert_eq!(names, ["[INCR a]", "[CONFIG SET slowlog-log-slower-than 0]"]);
     assert_eq!(bench.text(a, "SLOWLOG GET -2"), "-ERR count should be greater than or equal to -1");
 }
 

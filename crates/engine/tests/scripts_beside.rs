@@ -55,6 +55,47 @@ fn what_could_take_a_large_script_back_has_a_limit() {
     assert_eq!(words(&mut bench, client, &["EVAL", lasts, "1", "other", &large]), "all");
 }
 
+/// A run that is taken back has said nothing: neither to subscribers nor in the log.
+#[test]
+fn what_a_script_says_is_said_once_though_it_runs_twice() {
+    static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let mut bench = Bench::new();
+    let log = |line: &str| LINES.lock().unwrap().push(line.to_owned());
+    assert!(bench.engine.facts.logger.set(log).is_ok());
+    let said = || std::mem::take(&mut *LINES.lock().unwrap());
+    let (client, listens) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    bench.engine.stats.active_threads.store(2, Relaxed);
+    bench.text(listens, "SUBSCRIBE news");
+    let reruns = |bench: &Bench| bench.engine.scripts.reruns.load(Relaxed);
+    // It wants everything behind what it has said; remembered, it has it from the beginning.
+    let strays = "redis.call('incr', KEYS[1]) redis.call('publish', 'news', 'a') redis.log(redis.LOG_WARNING, 'one') \
+                  redis.call('keys', '*') redis.log(redis.LOG_WARNING, 'two')";
+    for _ in 0..2 {
+        text(&mut bench, client, &["EVAL", strays, "1", "key"]);
+        assert_eq!(said(), ["script, warning: one", "script, warning: two"]);
+        assert_eq!(bench.hear(listens).len(), 1);
+        assert_eq!(reruns(&bench), 1);
+    }
+    // Beyond 64 MiB of undo.
+    let large = "local text = string.rep('x', 1000000) redis.log(redis.LOG_WARNING, 'begins') \
+                 for i = 1, 70 do redis.call('setrange', KEYS[1], i, text) end redis.log(redis.LOG_WARNING, 'ends')";
+    text(&mut bench, client, &["EVAL", "redis.call('setrange', KEYS[1], 1000000, 'x')", "1", "text"]);
+    text(&mut bench, client, &["EVAL", large, "1", "text"]);
+    assert_eq!(
+        (said().as_slice(), reruns(&bench)),
+        (&["script, warning: begins", "script, warning: ends"].map(str::to_owned)[..], 2)
+    );
+    // One that fails has said it all the same.
+    text(&mut bench, client, &["EVAL", "redis.log(redis.LOG_WARNING, 'fails') error('x')", "0"]);
+    assert_eq!(said(), ["script, warning: fails"]);
+    // As many lines as are kept, and one more.
+    for (count, again) in [(900, 2), (1_100, 3)] {
+        let says = "local text = string.rep('x', 1000) for i = 1, tonumber(ARGV[1]) do redis.log(redis.LOG_WARNING, text) end";
+        text(&mut bench, client, &["EVAL", says, "0", &count.to_string()]);
+        assert_eq!((said().len(), reruns(&bench)), (count, again));
+    }
+}
+
 /// Others have put off what they could not have, and may sleep: they are woken when they can.
 #[test]
 fn the_end_of_a_script_that_takes_long_wakes_all_workers() {

@@ -2,7 +2,7 @@
 //! after the other. Does not own: queuing.
 
 use std::sync::atomic::Ordering::Relaxed;
-use weft_protocol::table::CommandSpec;
+use weft_protocol::table::{CommandSpec, flag};
 use weft_store::{Guards, Op};
 
 use super::{Core, Tier, admission};
@@ -141,6 +141,10 @@ impl Core<'_> {
                 });
             if let Err(error) = &outcome {
                 runner::fail(self.stats, sink, mark, error);
+            }
+            // It and what is behind it are measured by what it has set.
+            if id.spec().flags & flag::ADMIN != 0 {
+                self.look_at_measures();
             }
             self.end_command((id, &args), session, &begun, (sink.errors(), sink.len()));
             // Who tracks a key that a later command reads must not be told of this one's change.

@@ -19,7 +19,7 @@ use crate::traits;
 /// A threshold of the slow log below which quick commands may reach it: they are timed then.
 const QUICK_US_MAX: i64 = 1000;
 
-/// What a batch's commands are measured for, as the settings were when it began.
+/// What a batch's commands are measured for, as the settings were when it began, or behind what has changed them.
 pub(super) struct Measures {
     /// `latency-tracking`.
     histograms: bool,
@@ -60,6 +60,10 @@ impl Begun {
 }
 
 impl Core<'_> {
+    /// What commands are measured for, by the settings of now.
+    pub(super) fn look_at_measures(&mut self) {
+        self.measures = Measures::new(&self.engine.settings);
+    }
     /// A command is about to run. `errors` and `output_bytes`: of its sink, so far.
     #[inline]
     pub(super) fn begin_command(&mut self, id: CommandId, errors: u32, output_bytes: usize) -> Begun {

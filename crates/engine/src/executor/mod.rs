@@ -332,12 +332,12 @@ impl Core<'_> {
         self.quick.clear();
         self.engine.stats.begin(self.stats);
         self.local.effects.begin(self.engine);
-        self.measures = measure::Measures::new(&self.engine.settings);
+        self.look_at_measures();
     }
 
     /// What is read from the settings for many commands at once: before a batch, and behind what may have changed them.
     fn look_at_settings(&mut self) {
-        self.measures = measure::Measures::new(&self.engine.settings);
+        self.look_at_measures();
         self.local.effects.look_at_settings(self.engine);
         self.eviction.look(self.engine);
     }

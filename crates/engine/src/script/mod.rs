@@ -165,6 +165,8 @@ pub struct Scripts {
     pub evicted: AtomicU64,
     /// What is known of the functions of stored libraries.
     pub(crate) shelf: shelf::Shelf,
+    /// Libraries that workers have compared with what they have, since some had changed: what it costs to notice.
+    pub compared: AtomicU64,
     /// Functions and libraries, as a worker has counted them last.
     pub function_counts: [AtomicU64; 2],
     /// Workers on which something takes its time.
@@ -190,6 +192,7 @@ impl Scripts {
             reruns: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
             shelf: shelf::Shelf::default(),
+            compared: AtomicU64::new(0),
             function_counts: Default::default(),
             busy: Mutex::new(0),
             places: (0..workers.max(1)).map(|_| Place::default()).collect(),

@@ -54,8 +54,16 @@ impl Shelf {
         }
         self.0.lock().insert(name.into(), Entry { code: Arc::clone(code), loaded });
     }
+    /// Forgets one, unless it is stored like this.
+    pub(crate) fn keep(&self, name: &[u8], stored: Option<&Arc<[u8]>>) {
+        let mut shelf = self.0.lock();
+        let is_old = |entry: &Entry| stored.is_none_or(|code| !Arc::ptr_eq(&entry.code, code));
+        if shelf.get(name).is_some_and(is_old) {
+            shelf.remove(name);
+        }
+    }
     /// Forgets those that are not stored any more.
-    pub(crate) fn keep(&self, stored: &BTreeMap<Box<[u8]>, Arc<[u8]>>) {
+    pub(crate) fn keep_all(&self, stored: &BTreeMap<Box<[u8]>, Arc<[u8]>>) {
         let is_stored =
             |name: &[u8], entry: &Entry| stored.get(name).is_some_and(|code| Arc::ptr_eq(&entry.code, code));
         self.0.lock().retain(|name, entry| is_stored(name, entry));

@@ -4,12 +4,12 @@
 //! Each worker has a state of its own, made when its first script runs. Names that a library keeps for itself live in
 //! each of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use weft_lua::{Called, Chunk, Frame, Host, Identity, Level, Registered, Verdict, Vm, shebang};
-use weft_store::catalogue::Named;
+use weft_store::catalogue::{Catalogue, Named};
 use weft_store::hash::KeyHasher;
 use weft_store::{Keyspace, Section};
 
@@ -39,6 +39,8 @@ pub struct Space {
     /// By name in lower case.
     functions: HashMap<Box<[u8]>, Function, KeyHasher>,
     libraries: BTreeMap<Box<[u8]>, Library>,
+    /// Those that do not load here.
+    failed: BTreeSet<Box<[u8]>>,
 }
 
 /// A script that can run here.
@@ -108,6 +110,7 @@ impl Space {
             version: None,
             functions: HashMap::with_hasher(hasher),
             libraries: BTreeMap::new(),
+            failed: BTreeSet::new(),
         }))
     }
     /// A worker's state, or a new one where it has none of the time behind the last flush; who has used it puts it
@@ -176,13 +179,14 @@ impl Space {
         }
         let catalogue = keyspace.catalogue();
         let version = catalogue.version(Section::Functions);
-        self.version = None;
+        let seen = self.version.take();
         scripts.forget_straying();
         // What stays keeps what it has in variables of its own, and the next library costs no more than the first.
-        let Changes { gone, new } = catalogue.with(Section::Functions, |entries| {
-            scripts.shelf.keep(entries);
-            self.changes(entries)
-        });
+        let changed = seen.and_then(|seen| catalogue.changed_behind(Section::Functions, seen));
+        let Changes { gone, new } = match changed {
+            Some(names) => self.changes_of(names, scripts, catalogue),
+            None => catalogue.with(Section::Functions, |entries| self.changes(scripts, entries)),
+        };
         gone.iter().for_each(|name| self.unload(name));
         for (name, code) in new {
             self.unload(&name);
@@ -202,8 +206,25 @@ impl Space {
         }
         Ok(())
     }
-    /// What differs between the libraries here and those of the catalogue. Both are in the order of their names.
-    fn changes(&self, entries: &BTreeMap<Box<[u8]>, Arc<[u8]>>) -> Changes {
+    /// What differs between these libraries here and those of the catalogue.
+    fn changes_of(&self, names: Vec<Box<[u8]>>, scripts: &Scripts, catalogue: &Catalogue) -> Changes {
+        scripts.compared.fetch_add(names.len() as u64, Relaxed);
+        let mut changes = Changes::default();
+        for name in names {
+            let (here, code) = (self.libraries.get(&name), catalogue.get(Section::Functions, &name));
+            scripts.shelf.keep(&name, code.as_ref());
+            match code {
+                Some(code) if here.is_some_and(|library| Arc::ptr_eq(&library.code, &code)) => {}
+                Some(code) => changes.new.push((name, code)),
+                None => changes.gone.push(name),
+            }
+        }
+        changes
+    }
+    /// What differs between all libraries here and those of the catalogue. Both are in the order of their names.
+    fn changes(&self, scripts: &Scripts, entries: &BTreeMap<Box<[u8]>, Arc<[u8]>>) -> Changes {
+        scripts.compared.fetch_add(self.libraries.len().max(entries.len()) as u64, Relaxed);
+        scripts.shelf.keep_all(entries);
         let mut changes = Changes::default();
         let mut here = self.libraries.iter().peekable();
         for (name, code) in entries {
@@ -267,10 +288,14 @@ impl Space {
                 self.vm.release(&chunk);
             }
         }
+        if failed.is_some() {
+            self.failed.insert(library.clone());
+        }
         self.libraries.insert(library, Library { code, functions: names, failed });
     }
     fn unload(&mut self, name: &[u8]) {
         let Some(library) = self.libraries.remove(name) else { return };
+        self.failed.remove(name);
         for function in library.functions {
             if self.functions.get(&function).is_some_and(|known| *known.library == *name)
                 && let Some(chunk) = self.functions.remove(&function).and_then(|function| function.chunk)
@@ -321,7 +346,8 @@ impl Space {
     /// What a library that does not load says, with its name: the first one.
     #[must_use]
     pub fn failed(&self) -> Option<(&[u8], &str)> {
-        self.libraries.iter().find_map(|(name, library)| Some((&**name, library.failed.as_deref()?)))
+        let name = self.failed.first()?;
+        Some((name, self.libraries.get(name)?.failed.as_deref()?))
     }
     /// The libraries, by name.
     #[must_use]

@@ -65,8 +65,7 @@ fn stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
     };
     let scripts = &context.engine.scripts;
     let lua = scripts.kept().1 + scripts.budget.used_bytes();
-    let sources = context.engine.keyspace.catalogue().entries(Section::Functions);
-    let libraries = sources.iter().map(|(name, source)| name.len() + source.len()).sum();
+    let libraries = context.engine.keyspace.catalogue().bytes(Section::Functions);
     sink.map(34 + databases.len());
     ints(
         sink,

@@ -7,7 +7,7 @@
 //! | none | the others |
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use weft_lua::{Registered, shebang};
@@ -255,17 +255,17 @@ fn restore(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<
     let names = libraries.iter().map(|code| name_of(code)).collect::<Result<Vec<_>, _>>()?;
     let names: Vec<&[u8]> = names.iter().map(|name| &**name).collect();
     check_count(context.engine, &names, flush)?;
-    let mut named = Vec::new();
+    let (mut named, mut replacing) = (Vec::new(), HashSet::new());
     for (name, code) in names.into_iter().zip(&libraries) {
         let is_there = context.engine.keyspace.catalogue().get(Section::Functions, name).is_some();
-        if is_there && !flush && !replace || named.iter().any(|(known, _)| *known == name) {
+        if is_there && !flush && !replace || !replacing.insert(name) {
             let shown = shown(name);
             return Err(Error::err(format!("Library {shown} already exists")));
         }
         named.push((name, code));
     }
     let functions = with_space(context, |context, space| {
-        let replaced = |other: &[u8]| flush || named.iter().any(|(name, _)| *name == other);
+        let replaced = |other: &[u8]| flush || replacing.contains(other);
         let (engine, mut all, mut functions) = (context.engine, HashMap::new(), Vec::new());
         let mut loading = Loading::new(&engine.facts);
         for (name, code) in &named {

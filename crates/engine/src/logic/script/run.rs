@@ -54,6 +54,9 @@ pub(crate) struct ScriptRun<'r, 'c, 'a, 'b> {
     /// It has run for so long that others see it.
     shown: bool,
     taking: Taking,
+    /// What it has said in the log, as long as it may be taken back and run again, and what that takes in bytes.
+    said: Vec<(Level, Box<[u8]>)>,
+    said_bytes: usize,
 }
 
 /// The time that something of a script takes: others see it, are served meanwhile, and may end it.
@@ -114,6 +117,10 @@ impl From<String> for Failure {
 /// (`script-kill-undo`) it is an error.
 const UNDO_BYTES_MAX: usize = 64 << 20;
 
+/// What is kept of the lines that a script beside others says in the log, until it is known that it does not run again,
+/// in bytes. One that says more runs again with the keyspace to itself, where nothing need be kept.
+const SAID_BYTES_MAX: usize = 1 << 20;
+
 /// What a script is told whose writes could not be taken back any more. They stay.
 const TOO_MUCH_TO_UNDO: &str = "ERR this script writes more than can be taken back (script-kill-undo): do less in one script, or turn that off";
 
@@ -145,6 +152,8 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             undeclared: false,
             shown: false,
             taking: Taking::new(now),
+            said: Vec::new(),
+            said_bytes: 0,
         }
     }
 
@@ -189,7 +198,11 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         if self.undeclared && !self.strayed {
             engine.scripts.undeclared.fetch_add(1, Relaxed);
         }
-        if self.strayed { Err(ErrorCode::NeedsWorld.into()) } else { Ok(()) }
+        if self.strayed {
+            return Err(ErrorCode::NeedsWorld.into());
+        }
+        self.said.iter().for_each(|(level, text)| engine.facts.script_log(*level, text));
+        Ok(())
     }
 
     /// A command that is about to write: from now on there is something to take back.
@@ -374,7 +387,15 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
     }
 
     fn log(&mut self, level: Level, text: &[u8]) {
-        self.inner.context().engine.facts.script_log(level, text);
+        if self.inner.has_world() {
+            self.inner.context().engine.facts.script_log(level, text);
+        } else if !self.strayed {
+            self.said_bytes += text.len() + size_of::<(Level, Box<[u8]>)>();
+            self.strayed = self.said_bytes > SAID_BYTES_MAX;
+            if !self.strayed {
+                self.said.push((level, text.into()));
+            }
+        }
     }
     fn set_resp(&mut self, version: u8) {
         self.resp = version;
