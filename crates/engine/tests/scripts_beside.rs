@@ -71,7 +71,7 @@ fn what_a_script_says_is_said_once_though_it_runs_twice() {
     let strays = "redis.call('incr', KEYS[1]) redis.call('publish', 'news', 'a') redis.log(redis.LOG_WARNING, 'one') \
                   redis.call('keys', '*') redis.log(redis.LOG_WARNING, 'two')";
     for _ in 0..2 {
-        text(&mut bench, client, &["EVAL", strays, "1", "key"]);
+        words(&mut bench, client, &["EVAL", strays, "1", "key"]);
         assert_eq!(said(), ["script, warning: one", "script, warning: two"]);
         assert_eq!(bench.hear(listens).len(), 1);
         assert_eq!(reruns(&bench), 1);
@@ -79,19 +79,19 @@ fn what_a_script_says_is_said_once_though_it_runs_twice() {
     // Beyond 64 MiB of undo.
     let large = "local text = string.rep('x', 1000000) redis.log(redis.LOG_WARNING, 'begins') \
                  for i = 1, 70 do redis.call('setrange', KEYS[1], i, text) end redis.log(redis.LOG_WARNING, 'ends')";
-    text(&mut bench, client, &["EVAL", "redis.call('setrange', KEYS[1], 1000000, 'x')", "1", "text"]);
-    text(&mut bench, client, &["EVAL", large, "1", "text"]);
+    words(&mut bench, client, &["EVAL", "redis.call('setrange', KEYS[1], 1000000, 'x')", "1", "text"]);
+    words(&mut bench, client, &["EVAL", large, "1", "text"]);
     assert_eq!(
         (said().as_slice(), reruns(&bench)),
         (&["script, warning: begins", "script, warning: ends"].map(str::to_owned)[..], 2)
     );
     // One that fails has said it all the same.
-    text(&mut bench, client, &["EVAL", "redis.log(redis.LOG_WARNING, 'fails') error('x')", "0"]);
+    words(&mut bench, client, &["EVAL", "redis.log(redis.LOG_WARNING, 'fails') error('x')", "0"]);
     assert_eq!(said(), ["script, warning: fails"]);
     // As many lines as are kept, and one more.
     for (count, again) in [(900, 2), (1_100, 3)] {
         let says = "local text = string.rep('x', 1000) for i = 1, tonumber(ARGV[1]) do redis.log(redis.LOG_WARNING, text) end";
-        text(&mut bench, client, &["EVAL", says, "0", &count.to_string()]);
+        words(&mut bench, client, &["EVAL", says, "0", &count.to_string()]);
         assert_eq!((said().len(), reruns(&bench)), (count, again));
     }
 }
