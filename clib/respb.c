@@ -54,8 +54,7 @@ void respb_limits_unauthenticated(respb_limits *limits) {
     if (!limits) return;
     respb_limits_default(limits);
     limits->arguments_max = 16; /* a HELLO with all its options has 11 */
-    limits->argument_bytes_max = 16384;
-    limits->frame_bytes_max = 512 << 10;
+    limits->argument_bytes_max = limits->frame_bytes_max = limits->inline_bytes_max = 16384;
     limits->unauthenticated = 1;
 }
 
@@ -81,15 +80,28 @@ size_t respb_value_text(const respb_value *value, char *buffer, size_t capacity)
         return out.len;
     }
 #endif
-    if (!are_arguments(value, 1)) return 0;
+    if (!are_arguments(value, 1, 0)) return 0;
     text = text_of(value, number, &len);
     append(&out, text, len);
     return out.len;
 }
 
+#ifndef RESPB_NO_RESP
+/* A number as a word with quotes: an argument as any other. */
+COLD static respb_status quoted_number(const respb_value *value, int64_t *integer, double *number) {
+    char word[DOUBLE_TEXT_MAX];
+    size_t len = respb_value_text(value, word, sizeof word);
+    respb_value plain = respb_bytes(word, len <= sizeof word ? len : 0);
+    return integer ? respb_value_integer(&plain, integer) : respb_value_double(&plain, number);
+}
+#endif
+
 respb_status respb_value_integer(const respb_value *value, int64_t *number) {
     if (!value || !number) return RESPB_EINVAL;
-    if (value->kind == RESPB_DOUBLE || !are_arguments(value, 1)) return RESPB_INVALID;
+#ifndef RESPB_NO_RESP
+    if (value->kind == RESPB_QUOTED) return quoted_number(value, number, NULL);
+#endif
+    if (value->kind == RESPB_DOUBLE || !are_arguments(value, 1, 0)) return RESPB_INVALID;
     if (value->kind == RESPB_INTEGER) *number = value->value.integer;
     else if (!parse_integer(value->value.data, value->len, number)) return RESPB_INVALID;
     return RESPB_OK;
@@ -97,10 +109,13 @@ respb_status respb_value_integer(const respb_value *value, int64_t *number) {
 
 respb_status respb_value_double(const respb_value *value, double *number) {
     if (!value || !number) return RESPB_EINVAL;
+#ifndef RESPB_NO_RESP
+    if (value->kind == RESPB_QUOTED) return quoted_number(value, NULL, number);
+#endif
     if (value->kind == RESPB_DOUBLE) *number = value->value.number;
     else if (value->kind == RESPB_INTEGER) *number = (double)value->value.integer;
 #ifndef RESPB_NO_DOUBLE_TEXT
-    else if (are_arguments(value, 1) && parse_double(value->value.data, value->len, number)) return RESPB_OK;
+    else if (are_arguments(value, 1, 0) && parse_double(value->value.data, value->len, number)) return RESPB_OK;
 #endif
     else return RESPB_INVALID;
     return RESPB_OK;
@@ -199,15 +214,14 @@ COLD static respb_status fail(respb_kept *kept, respb_batch *batch, uint32_t err
 }
 
 #ifndef RESPB_NO_TYPED
-/* What a stream of zero bytes begins with: a command on channel 0 whose first field is an empty key. */
-static int is_zero_stream(const respb_batch *batch) {
-    const respb_frame *frame = batch->frames;
-    const respb_value *value = &batch->values[frame->first];
+/* What a stream of zero bytes begins with: a command on channel 0 whose first field is an empty key. Its bytes say so; its value may
+ * have been taken. */
+static int is_zero_stream(const respb_frame *frame) {
     const struct layout *layout;
-    if (frame->kind != RESPB_FRAME_CORE || frame->channel != 0 || frame->count == 0) return 0;
+    if (frame->kind != RESPB_FRAME_CORE || frame->channel != 0) return 0;
     layout = &LAYOUTS[frame->command];
     return layout->len > 0 && layout->len != ARGS_LAYOUT && FIELDS[layout->fields].key &&
-           FIELDS[layout->fields].kind == STR16 && value->kind == RESPB_BYTES && value->len == 0;
+           FIELDS[layout->fields].kind == STR16 && be16((const unsigned char *)frame->data + HEADER_LEN) == 0;
 }
 #endif
 
@@ -229,7 +243,7 @@ static respb_status batch_end(respb_kept *kept, respb_batch *batch, const char *
 #ifndef RESPB_NO_TYPED
     if (count > 0 && kept->first_frame) {
         kept->first_frame = 0;
-        if (is_zero_stream(batch)) {
+        if (is_zero_stream(batch->frames)) {
             batch->frames_len = batch->values_len = batch->partial = batch->consumed = 0;
             return fail(kept, batch, RESPB_ERR_ZERO_STREAM, HEADER_LEN, 0);
         }

@@ -16,7 +16,9 @@
  * memcpy between calls, and may be used by one thread after another.
  *
  * Errors. A function that returns respb_status answers RESPB_EINVAL to a null pointer, a size that is too small or a value
- * that makes no sense, and changes nothing then. No bytes from the network can make it do that, nor crash it.
+ * that makes no sense, and changes nothing then; respb_write_values keeps the values before such a one. No bytes from the network
+ * can make a decoder do that, nor crash anything. What was decoded from one protocol and is written in another can: a simple string
+ * of RESPB with a line end, an attribute before a push.
  */
 #ifndef RESPB_H
 #define RESPB_H
@@ -67,7 +69,7 @@ enum { RESPB_PROTOCOL_RESP2 = 2, RESPB_PROTOCOL_RESP3 = 3, RESPB_PROTOCOL_RESPB 
 typedef struct respb_limits {
     uint32_t arguments_max;      /* arguments of a request, its name included */
     uint32_t argument_bytes_max; /* bytes of one argument or of one text of a reply */
-    uint32_t frame_bytes_max;    /* bytes of one frame */
+    uint32_t frame_bytes_max;    /* bytes of one frame, but for inline commands */
     uint32_t inline_bytes_max;   /* bytes of an inline command or of a line of a reply */
     uint32_t elements_max;       /* elements of one aggregate of a reply */
     uint8_t nesting_max;         /* aggregates inside each other in a reply */
@@ -78,7 +80,7 @@ typedef struct respb_limits {
 
 /* What a client may send; the numbers are those of Redis. */
 void respb_limits_default(respb_limits *limits);
-/* What a client may send before it has authenticated, where it must. */
+/* What a client may send before it has authenticated, where it must (spec section 10): 16 arguments, 16,384 bytes. */
 void respb_limits_unauthenticated(respb_limits *limits);
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
@@ -118,12 +120,13 @@ typedef struct respb_value {
     uint8_t format[3]; /* of RESPB_VERBATIM: "txt", "mkd" */
 } respb_value;
 
-/* A byte string and an integer as arguments of the encoders. */
+/* A byte string and an integer as arguments of the encoders. Of more than UINT32_MAX bytes it is a value of no kind, which every
+ * function refuses. */
 static inline respb_value respb_bytes(const void *data, size_t len) {
     respb_value made;
     made.value.data = (const char *)data;
     made.len = (uint32_t)len;
-    made.kind = RESPB_BYTES;
+    made.kind = made.len == len ? RESPB_BYTES : UINT8_MAX;
     made.format[0] = made.format[1] = made.format[2] = 0;
     return made;
 }
@@ -140,8 +143,8 @@ static inline respb_value respb_integer(int64_t integer) {
  * point into `buffer`. */
 size_t respb_value_text(const respb_value *value, char *buffer, size_t capacity);
 
-/* An argument as a number: what the wire carried in binary, or decimal digits in the one spelling that is canonical
- * (spec section E.3). Otherwise RESPB_INVALID, and *number is untouched. */
+/* An argument as a number: what the wire carried in binary, or decimal digits, in quotes or not, in the one spelling that is
+ * canonical (spec section E.3). Otherwise RESPB_INVALID, and *number is untouched. */
 respb_status respb_value_integer(const respb_value *value, int64_t *number);
 respb_status respb_value_double(const respb_value *value, double *number);
 
@@ -195,7 +198,7 @@ typedef struct respb_batch {
     size_t frames_capacity; /* at least 1 */
     size_t frames_len;      /* whole frames */
     respb_value *values;
-    size_t values_capacity; /* at least RESPB_VALUES_MIN */
+    size_t values_capacity; /* at least RESPB_VALUES_MIN, below UINT32_MAX */
     size_t values_len;
     size_t partial;         /* first value of the frame that is not whole */
     size_t taken;           /* values of that frame that were taken; with a whole frame, of frames[0] */
@@ -364,7 +367,7 @@ enum {
 size_t respb_encode_request(int form, uint16_t channel, const char *name, const respb_value *args, size_t count,
                             void *buffer, size_t capacity);
 
-/* The control frames, in the same manner; RESPB only. */
+/* The control frames, in the same manner; RESPB only. A slice has at most 65,536 bytes. */
 size_t respb_encode_close(uint16_t channel, uint16_t code, const void *reason, size_t len, void *buffer, size_t capacity);
 size_t respb_encode_cancel(uint16_t channel, uint32_t sequence, void *buffer, size_t capacity);
 size_t respb_encode_window(uint16_t channel, uint32_t more, void *buffer, size_t capacity);
@@ -416,7 +419,8 @@ respb_status respb_write_double(respb_writer *writer, double number);
 respb_status respb_write_boolean(respb_writer *writer, int boolean);
 respb_status respb_write_null(respb_writer *writer);
 /* Opens RESPB_ARRAY, RESPB_MAP, RESPB_SET, RESPB_PUSH or RESPB_ATTRIBUTE of `count` elements (pairs for maps and attributes).
- * -1, for arrays, maps and sets: the count is known only at respb_write_close, and is written then. */
+ * -1, for arrays, maps and sets: the count is known only at respb_write_close, and is written then; inside a pair of a map that is
+ * RESPB_EINVAL, as is a push inside anything. */
 respb_status respb_write_open(respb_writer *writer, int kind, int64_t count);
 respb_status respb_write_close(respb_writer *writer);
 /* Appends values as a decoder of replies hands them out, of any kind; stops at the first that it cannot write. */

@@ -43,8 +43,8 @@ static void encode_sized(struct out *out, const struct arguments *args, size_t f
 /* The most that a form adds to an argument: a number's text with its length line. */
 #define ARGUMENT_OVERHEAD 40
 
-static int are_arguments(const respb_value *args, size_t count) {
-    uint64_t total = 0;
+/* Whether these can be arguments of a frame that has `total` bytes beside them. */
+static int are_arguments(const respb_value *args, size_t count, uint64_t total) {
     size_t i;
     if (!is_there(args, count)) return 0;
     for (i = 0; i < count; i++) {
@@ -75,9 +75,10 @@ size_t respb_encode_request(int form, uint16_t channel, const char *name, const 
                             size_t capacity) {
     struct arguments all;
     struct out out;
-    if (!are_arguments(args, count) || !out_of(&out, buffer, capacity)) return 0;
-    if (!name && count == 0) return 0;
     all.name = respb_bytes(name, name ? strlen(name) : 0);
+    if (!are_arguments(&all.name, 1, 0) || (!name && count == 0) || !out_of(&out, buffer, capacity)) return 0;
+    /* The name and the frame's head are beside the arguments. */
+    if (!are_arguments(args, count, (uint64_t)all.name.len + 2 * ARGUMENT_OVERHEAD)) return 0;
     all.values = args;
     all.first = name != NULL;
     all.len = count + all.first;
@@ -148,6 +149,7 @@ size_t respb_encode_window(uint16_t channel, uint32_t more, void *buffer, size_t
 }
 
 size_t respb_encode_fragment(uint16_t channel, int last, const void *slice, size_t len, void *buffer, size_t capacity) {
+    if (len > FRAGMENT_BYTES_MAX) return 0;
     return encode_control(FRAGMENT, channel, last != 0, 1, slice, len, buffer, capacity);
 }
 #endif

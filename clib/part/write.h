@@ -143,13 +143,20 @@ static int is_line(const char *text, size_t len) {
     return len == 0 || (!memchr(text, '\r', len) && !memchr(text, '\n', len));
 }
 
-/* Whether a value makes sense where the writer stands. */
-static respb_status is_writable(const respb_writer *w, const respb_value *value) {
+/* Whether an aggregate may end here: its pairs are whole, and 32 bits hold their number. */
+static int is_closable(const struct respb_open *open) {
+    uint64_t count = open->elements >> is_pairs(open->kind);
+    return open->streamed && count <= UINT32_MAX && count << is_pairs(open->kind) == open->elements;
+}
+
+/* Whether a value makes sense where the writer stands, behind `len` bytes. */
+static respb_status is_writable(const respb_writer *w, size_t len, const respb_value *value) {
     const char *text = value->value.data;
     int64_t count = value->value.integer;
     int good = 0;
-    /* Inside a streamed text there are only its chunks and its end. */
-    if (w->text_at && value->kind != RESPB_BYTES && value->kind != RESPB_CLOSE) return RESPB_EINVAL;
+    /* Inside a streamed text there are only its chunks, whose sum 32 bits hold, and its end. */
+    int is_chunk = value->kind == RESPB_BYTES && (uint64_t)len + value->len - w->text_at < UINT32_MAX;
+    if (w->text_at && !is_chunk && value->kind != RESPB_CLOSE) return RESPB_EINVAL;
     switch (value->kind) {
     case RESPB_BYTES:
     case RESPB_KEYWORD:
@@ -163,9 +170,9 @@ static respb_status is_writable(const respb_writer *w, const respb_value *value)
     case RESPB_NULL_ARRAY:
     case RESPB_TEXT: good = 1; break;
     case RESPB_BOOLEAN: good = count == 0 || count == 1; break;
-    case RESPB_CLOSE: good = w->text_at || (w->depth > 0 && w->open[w->depth - 1].streamed); break;
+    case RESPB_CLOSE: good = w->text_at || (w->depth > 0 && is_closable(&w->open[w->depth - 1])); break;
     default:
-        if (!is_aggregate(value->kind)) break;
+        if (!is_aggregate(value->kind) || (value->kind == RESPB_PUSH && w->depth > 0)) break;
         good = count >= 0 ? count <= UINT32_MAX : count == -1 && value->kind != RESPB_PUSH && value->kind != RESPB_ATTRIBUTE;
         if (good && w->depth >= RESPB_NESTING_MAX) return RESPB_EDEPTH;
         break;
@@ -180,7 +187,7 @@ respb_status respb_write_values(respb_writer *writer, const respb_value *values,
     if (!writer || !is_there(values, count) || !out_of(&out, writer->buffer, writer->capacity)) return RESPB_EINVAL;
     out.len = writer->len;
     for (i = 0; i < count; i++) {
-        outcome = is_writable(writer, &values[i]);
+        outcome = is_writable(writer, out.len, &values[i]);
         if (outcome != RESPB_OK) break;
         if (writer->text_at && values[i].kind == RESPB_BYTES) append(&out, values[i].value.data, values[i].len);
 #ifndef RESPB_NO_RESP

@@ -311,7 +311,8 @@ static void start_of_connection(void) {
     char zeros[64];
     memset(zeros, 0, sizeof zeros);
     respb_limits_unauthenticated(&limits);
-    EXPECT(limits.arguments_max == 16 && limits.argument_bytes_max == 16384 && limits.frame_bytes_max == 512 * 1024 && limits.unauthenticated == 1);
+    EXPECT(limits.arguments_max == 16 && limits.argument_bytes_max == 16384 && limits.unauthenticated == 1);
+    EXPECT(limits.frame_bytes_max == 16384 && limits.inline_bytes_max == 16384);
     limits.first_frame = 1;
     batch_of(&batch, frames, 4, values, 16);
     EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, 4, &limits) == RESPB_OK);
@@ -325,6 +326,156 @@ static void start_of_connection(void) {
     EXPECT(respb_detect("GET / HTTP/1.0\r\n", 16, NULL) == RESPB_DETECT_HTTP);
     EXPECT(respb_detect("\0", 1, NULL) == RESPB_DETECT_RESPB);
     EXPECT(respb_detect("$", 1, NULL) == RESPB_DETECT_UNKNOWN);
+}
+
+/* A connection's first frame through an array that is too small for it: whether its key is empty is not to be told by its values, which
+ * were taken. */
+static void first_frame_taken(void) {
+    enum { MEMBERS = 11 };
+    int is_empty, i;
+    for (is_empty = 0; is_empty < 2; is_empty++) {
+        respb_request_decoder decoder;
+        respb_limits limits;
+        respb_frame frame;
+        respb_value values[RESPB_VALUES_MIN], args[1 + MEMBERS];
+        respb_batch batch;
+        respb_status status;
+        char wire[128];
+        size_t len, taken = 0;
+        args[0] = respb_bytes("k", is_empty ? 0 : 1);
+        for (i = 1; i <= MEMBERS; i++) args[i] = respb_bytes("m", (size_t)is_empty);
+        len = respb_encode_request(RESPB_FORM_FOLD, 0, "SADD", args, 1 + MEMBERS, wire, sizeof wire);
+        respb_limits_default(&limits);
+        limits.first_frame = 1;
+        batch_of(&batch, &frame, 1, values, RESPB_VALUES_MIN);
+        EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, 4, &limits) == RESPB_OK);
+        while ((status = respb_decode_requests(&decoder, wire, len, &batch)) == RESPB_FULL && batch.frames_len == 0) {
+            taken += respb_batch_take(&batch);
+        }
+        EXPECT(taken > 0);
+        EXPECT(is_empty ? status == RESPB_INVALID && batch.error == RESPB_ERR_ZERO_STREAM : status == RESPB_OK);
+    }
+}
+
+/* A client that sends what never ends, into a buffer as large as the guide says: the decoder asks for no byte behind it. */
+static void buffers(void) {
+    static const char *const streams[] = {
+        "x", "*3\r\n$1\r\na\r\n", "$1\r\na\r\n", "$00", "*00", "*1\r\n", ":1\r\n", "+x", "|1\r\n:1\r\n:1\r\n",
+    };
+    static const uint32_t sizes[] = {8, 9, 16, 31, 64, 200};
+    enum { SIZES = sizeof sizes / sizeof *sizes, ROOM = 512 };
+    size_t stream, choice;
+    for (stream = 0; stream < sizeof streams / sizeof *streams; stream++) {
+        /* Limits of frames and lines, each protocol and direction. */
+        for (choice = 0; choice < SIZES * SIZES * 4; choice++) {
+            respb_request_decoder requests;
+            respb_reply_decoder replies;
+            respb_limits limits;
+            respb_frame frame;
+            respb_value values[RESPB_VALUES_MIN + ROOM];
+            respb_batch batch;
+            respb_status status;
+            int protocol = choice % 2 ? RESPB_PROTOCOL_RESPB : RESPB_PROTOCOL_RESP3;
+            size_t len = strlen(streams[stream]), i, enough;
+            char wire[ROOM];
+            /* The first item once, the others again and again. */
+            for (i = 0; i < ROOM; i++) wire[i] = streams[stream][i % len];
+            if (stream == 2) memcpy(wire, "*90\r\n$2", 7);
+            if (stream == 6) memcpy(wire, "*90\r\n:11", 8);
+            if (protocol == RESPB_PROTOCOL_RESPB) memcpy(wire, choice % 4 < 2 ? "\xF0\x01\0\0\0\0\1\0" : "\x80\x04\0\0\0\0\1\0", 8);
+            respb_limits_default(&limits);
+            limits.frame_bytes_max = sizes[choice / 4 % SIZES];
+            limits.inline_bytes_max = sizes[choice / 4 / SIZES];
+            enough = limits.frame_bytes_max + (protocol == RESPB_PROTOCOL_RESPB ? 0 : limits.inline_bytes_max + 64);
+            batch_of(&batch, &frame, 1, values, RESPB_VALUES_MIN + ROOM);
+            EXPECT(respb_request_decoder_init(&requests, sizeof requests, protocol, &limits) == RESPB_OK);
+            EXPECT(respb_reply_decoder_init(&replies, sizeof replies, protocol, &limits) == RESPB_OK);
+            for (i = 0; i <= enough; i++) {
+                status = choice % 4 < 2 ? respb_decode_requests(&requests, wire, i, &batch)
+                                        : respb_decode_replies(&replies, wire, i, &batch);
+                if (status != RESPB_INCOMPLETE && i > 0) break;
+                EXPECT(batch.need <= enough);
+            }
+            EXPECT(i <= enough);
+        }
+    }
+}
+
+/* What no frame can say is not encoded as another one. No byte of these is read: there is no room for any. */
+static void too_long(void) {
+    static const char text[] = "";
+    static char name[200];
+    respb_value args[2];
+    char out[64];
+    respb_writer writer;
+    args[0] = respb_bytes(text, (size_t)UINT32_MAX + 6);
+    EXPECT(SIZE_MAX == UINT32_MAX || respb_encode_request(RESPB_FORM_ARGV, 0, "GET", args, 1, out, sizeof out) == 0);
+    EXPECT(SIZE_MAX == UINT32_MAX || respb_value_text(args, out, sizeof out) == 0);
+    EXPECT(SIZE_MAX == UINT32_MAX || respb_write_bulk(NULL, text, (size_t)UINT32_MAX + 6) == RESPB_EINVAL);
+    memset(name, 'A', sizeof name - 1);
+    args[0] = respb_bytes(text, UINT32_MAX - 45);
+    EXPECT(respb_encode_request(RESPB_FORM_ARGV, 0, name, args, 1, NULL, 0) == 0);
+    EXPECT(respb_encode_fragment(0, 1, text, 65536, NULL, 0) == 65536 + 9);
+    EXPECT(respb_encode_fragment(0, 1, text, 65537, NULL, 0) == 0);
+    /* A streamed text of more than 32 bits can count. */
+    EXPECT(respb_writer_init(&writer, sizeof writer, RESPB_PROTOCOL_RESPB, NULL, 0) == RESPB_OK);
+    args[0].kind = RESPB_TEXT;
+    args[1] = respb_bytes(text, 0x7FFFFFF0);
+    EXPECT(respb_write_values(&writer, args, 2) == RESPB_FULL);
+    EXPECT(respb_write_values(&writer, args + 1, 1) == RESPB_FULL);
+    EXPECT(respb_write_values(&writer, args + 1, 1) == RESPB_EINVAL);
+    EXPECT(respb_write_close(&writer) == RESPB_FULL && writer.text_at == 0);
+}
+
+/* What a decoder of the same protocol would refuse is not written. */
+static void misplaced(void) {
+    static const char attribute[] = "|1\r\n+a\r\n:1\r\n>1\r\n+x\r\n";
+    respb_reply_decoder decoder;
+    respb_frame frame;
+    respb_value values[16];
+    respb_batch batch;
+    respb_writer writer;
+    char out[128];
+    int protocol;
+    for (protocol = 2; protocol <= 4; protocol++) {
+        EXPECT(respb_writer_init(&writer, sizeof writer, protocol, out, sizeof out) == RESPB_OK);
+        EXPECT(respb_write_open(&writer, RESPB_ARRAY, -1) == RESPB_OK);
+        EXPECT(respb_write_open(&writer, RESPB_PUSH, 1) == RESPB_EINVAL);
+        EXPECT(respb_write_open(&writer, RESPB_MAP, -1) == RESPB_OK);
+        EXPECT(respb_write_integer(&writer, 1) == RESPB_OK);
+        EXPECT(respb_write_close(&writer) == RESPB_EINVAL);
+        EXPECT(respb_write_integer(&writer, 2) == RESPB_OK);
+        EXPECT(respb_write_close(&writer) == RESPB_OK && respb_write_close(&writer) == RESPB_OK);
+        EXPECT(respb_write_open(&writer, RESPB_PUSH, 0) == RESPB_OK);
+        /* An attribute before a push: RESP3 can say it, RESPB cannot (section E.5). */
+        batch_of(&batch, &frame, 1, values, 16);
+        EXPECT(respb_reply_decoder_init(&decoder, sizeof decoder, RESPB_PROTOCOL_RESP3, NULL) == RESPB_OK);
+        EXPECT(respb_decode_replies(&decoder, attribute, sizeof attribute - 1, &batch) == RESPB_OK);
+        EXPECT(respb_write_values(&writer, values, frame.count) == (protocol == 4 ? RESPB_EINVAL : RESPB_OK));
+    }
+}
+
+/* A number in quotes is a number to Redis. */
+static void quoted(void) {
+    static const char line[] = "x \"5\" '-1.5' \"\\x35\" \"5 \" \"000000000000000000000000000000000000000000000005\" \"\"\n";
+    respb_request_decoder decoder;
+    respb_frame frame;
+    respb_value values[16];
+    respb_batch batch;
+    int64_t integer = 0;
+    double number = 0;
+    batch_of(&batch, &frame, 1, values, 16);
+    EXPECT(respb_request_decoder_init(&decoder, sizeof decoder, 2, NULL) == RESPB_OK);
+    EXPECT(respb_decode_requests(&decoder, line, sizeof line - 1, &batch) == RESPB_OK && frame.count == 7);
+    EXPECT(respb_value_integer(&values[1], &integer) == RESPB_OK && integer == 5);
+    EXPECT(respb_value_double(&values[1], &number) == RESPB_OK && number == 5);
+    EXPECT(respb_value_integer(&values[2], &integer) == RESPB_INVALID && integer == 5);
+    EXPECT(respb_value_double(&values[2], &number) == RESPB_OK && number == -1.5);
+    integer = 0;
+    EXPECT(respb_value_integer(&values[3], &integer) == RESPB_OK && integer == 5);
+    EXPECT(respb_value_integer(&values[4], &integer) == RESPB_INVALID);
+    EXPECT(respb_value_double(&values[5], &number) == RESPB_INVALID && number == -1.5);
+    EXPECT(respb_value_integer(&values[6], &integer) == RESPB_INVALID);
 }
 
 static void writers(void) {
@@ -391,6 +542,11 @@ int main(void) {
     if (setlocale(LC_ALL, "de_DE.UTF-8")) numbers();
     setlocale(LC_ALL, "C");
     start_of_connection();
+    first_frame_taken();
+    buffers();
+    too_long();
+    misplaced();
+    quoted();
     writers();
     commands();
     if (failures == 0) printf("misuse and batches: ok\n");
