@@ -235,3 +235,21 @@ fn nobody_loads_libraries_to_find_out_what_they_have() {
     assert!(words(&mut team[1], client, &["FUNCTION", "STATS"]).contains("functions_count 6"));
     assert_eq!(loaded(), [""; 0], "who has stored it has loaded it");
 }
+
+/// An error on several lines is counted by the code that its reply has.
+#[test]
+fn an_error_on_several_lines_forges_no_line_of_info() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    for script in [
+        r"error(redis.error_reply('-ERR\r\n-ERR FAKE'))",
+        r"return redis.error_reply('-ERR\r\nused_memory:1')",
+        r"return {err='ERR\nx'}",
+    ] {
+        text(&mut bench, client, &["CONFIG", "RESETSTAT"]);
+        let reply = text(&mut bench, client, &["EVAL", script, "0"]);
+        assert!(reply.starts_with("-ERR "), "{reply}");
+        let stats = text(&mut bench, client, &["INFO", "errorstats"]);
+        assert_eq!(stats.lines().collect::<Vec<_>>(), ["# Errorstats", "errorstat_ERR:count=1"], "{script}");
+    }
+}

@@ -184,10 +184,11 @@ impl Out for Result<'_, '_> {
     }
 }
 
-/// The error of a line, its code first.
+/// The error of a line, its code first. Where a script has written it on several lines it is one: as the reply has it,
+/// and so that what is counted by its code forges no line of INFO.
 #[must_use]
 pub(crate) fn error_of(line: &[u8]) -> Error {
-    let line = String::from_utf8_lossy(line);
+    let line = String::from_utf8_lossy(line).replace(['\r', '\n'], " ");
     match line.split_once(' ') {
         Some(("ERR", text)) => Error::err(text.to_owned()),
         Some((prefix, text)) => match ErrorCode::ALL.iter().find(|code| code.prefix() == prefix) {
