@@ -246,10 +246,10 @@ fn an_error_on_several_lines_forges_no_line_of_info() {
         r"return redis.error_reply('-ERR\r\nused_memory:1')",
         r"return {err='ERR\nx'}",
     ] {
-        text(&mut bench, client, &["CONFIG", "RESETSTAT"]);
-        let reply = text(&mut bench, client, &["EVAL", script, "0"]);
+        words(&mut bench, client, &["CONFIG", "RESETSTAT"]);
+        let reply = words(&mut bench, client, &["EVAL", script, "0"]);
         assert!(reply.starts_with("-ERR "), "{reply}");
-        let stats = text(&mut bench, client, &["INFO", "errorstats"]);
+        let stats = words(&mut bench, client, &["INFO", "errorstats"]);
         assert_eq!(stats.lines().collect::<Vec<_>>(), ["# Errorstats", "errorstat_ERR:count=1"], "{script}");
     }
 }
