@@ -89,6 +89,12 @@ class Server:
         self.stop()
 
 
+def halt(server):
+    """SIGSTOP; it does nothing more from here on. The signal alone is on its way while its threads run."""
+    server.process.send_signal(signal.SIGSTOP)
+    os.waitpid(server.process.pid, os.WUNTRACED)
+
+
 class Closed(Exception):
     """The server has closed the connection."""
 

@@ -12,7 +12,7 @@ import unittest
 from behind import PATIENT, REDIS, Redis, Relay, gateway
 from certificates import Authority
 from nodes import wait_for
-from server import PROGRAM, REPLY_SECONDS, Closed, Respb, Server, argv, free_port, request
+from server import PROGRAM, REPLY_SECONDS, Closed, Respb, Server, argv, free_port, halt, request
 
 # Replies of which so many take memory that is seen.
 LARGE = 256 << 10
@@ -125,7 +125,7 @@ class Bounds(unittest.TestCase):
         self.addCleanup(backend.stop)
         with gateway(backend.port, *PATIENT, threads=1) as server, server.connect() as one, server.connect() as two, server.connect() as admin:
             self.assertEqual([one.call("SET", "a", "1"), two.call("SET", "b", "1")], ["+OK", "+OK"])
-            os.kill(backend.process.pid, signal.SIGSTOP)
+            halt(backend)
             try:
                 one.send(request("SET", "a", "x" * (160 << 20)))
                 # What its sockets do not take waits; all of it does, until it is answered.

@@ -15,7 +15,7 @@ except ImportError:
 
 from behind import PATIENT, BeforeMany, gateway
 from nodes import NOTICED_MS, PATIENT_MS, Cluster, program, wait_for
-from server import REPLY_SECONDS, Closed, Respb, Wire, request
+from server import REPLY_SECONDS, Closed, Respb, Wire, halt, request
 from toxic import is_linearizable
 
 # Keys whose slots are of the first, second and third primary, as they begin; and one of the first's slot.
@@ -237,7 +237,7 @@ class FromReplicas(unittest.TestCase):
         """Long before a primary would be: its reads go to the primary, which is well."""
         with self.start(*PATIENT).connect() as wire:
             self.until_replica_answers(wire)
-            os.kill(self.replica.process.pid, signal.SIGSTOP)
+            halt(self.replica)
             try:
                 with self.primary.connect() as direct:
                     self.assertEqual(direct.call("SET", "b", "1"), "+OK")
@@ -329,7 +329,7 @@ class Parts(unittest.TestCase):
         self.assertEqual(self.wire.call("DEL", *KEYS[1:]), 2)
 
     def test_what_has_run_is_said(self):
-        os.kill(self.first.process.pid, signal.SIGSTOP)
+        halt(self.first)
         try:
             error = self.wire.call("DEL", *KEYS)
             self.assertRegex(error, r"^-ERR whether all of the request has run is not known: of 3 keys it has for 2 \('.', '.'\), it may have for 1 \('b'\): ")
@@ -573,7 +573,7 @@ class Losses(Loaded, unittest.TestCase):
         self.assertEqual(lost.call("PUBSUB", "NUMSUB", "news"), ["news", 1])
         counters = self.counters_of(lost)
         gone = time.monotonic()
-        os.kill(lost.process.pid, signal.SIGSTOP)
+        halt(lost)
         try:
             wait_for(heir.is_primary)
             # Who has asked the one that says nothing is told so; then the heir is asked.

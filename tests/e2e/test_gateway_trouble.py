@@ -17,7 +17,7 @@ import unittest.mock
 
 from behind import PATIENT, REDIS, Redis, Relay, gateway
 from nodes import wait_for
-from server import REPLY_SECONDS, Closed, Server, Wire, request
+from server import REPLY_SECONDS, Closed, Server, Wire, halt, request
 from toxic import Toxic, is_linearizable
 
 CLIENTS = 6
@@ -158,7 +158,7 @@ class Networks(Behind):
         self.start("--upstream-timeout", str(SHORT_MS))
         wire = self.connect()
         wait_for(lambda: wire.call("SET", "k", "v") == "+OK")
-        os.kill(self.backend.process.pid, signal.SIGSTOP)
+        halt(self.backend)
         # One of its threads may run for a moment yet.
         os.waitid(os.P_PID, self.backend.process.pid, os.WSTOPPED)
         try:
@@ -186,7 +186,7 @@ class Subscriptions(Behind):
     def test_a_server_that_stands_still(self):
         self.start("--upstream-timeout", str(SHORT_MS))
         subscriber, late = self.subscribed("news"), self.connect()
-        os.kill(self.backend.process.pid, signal.SIGSTOP)
+        halt(self.backend)
         try:
             late.send(request("SUBSCRIBE", "other"))
             self.assertRegex(late.reply(), f"cannot be reached: nothing came for {SHORT_MS} ms")
@@ -501,7 +501,7 @@ class Clocks(Behind):
             before = self.time(wire)
             self.jump(-3_600)
             wait_for(lambda: self.time(wire) < before - 1_800)
-            os.kill(self.backend.process.pid, signal.SIGSTOP)
+            halt(self.backend)
             try:
                 self.assertIn("upstream-timeout", wire.call("INCR", "n"))
                 self.jump(-7_200)
@@ -513,7 +513,7 @@ class Clocks(Behind):
         server = self.gateway(*PATIENT)
         with server.connect() as wire, server.connect() as other:
             self.assertEqual(wire.call("SET", "n", "1"), "+OK")
-            os.kill(self.backend.process.pid, signal.SIGSTOP)
+            halt(self.backend)
             try:
                 wire.send(request("INCR", "n"))
                 wait_for(lambda: "gateway_in_flight:1" in other.call("INFO", "gateway"))
