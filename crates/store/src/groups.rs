@@ -36,6 +36,9 @@ pub struct Overrun;
 /// Buffers that the merger has emptied and gives to workers again, and bytes of one.
 const SPARES_MAX: usize = 4;
 const SPARE_BYTES_MAX: usize = 8 << 20;
+/// Looks that give nothing, one behind the other, from which on each lets one of them go: between writes there are some,
+/// and memory that is asked for anew is paid for page by page.
+const IDLE_LOOKS: u32 = 32;
 /// Bytes of groups that were given and still count as waiting, at most: who is held back is let go in good time.
 const TAKEN_BYTES: usize = 64 << 10;
 
@@ -237,6 +240,8 @@ pub struct Merger<'k> {
     given: Box<[u64]>,
     queues: Vec<(Arc<Outbox>, Queue)>,
     spares: Vec<Vec<u8>>,
+    /// Looks in a row that have given nothing.
+    idle: u32,
 }
 
 impl<'k> Worker<'k> {
@@ -259,7 +264,7 @@ impl<'k> Worker<'k> {
         let given = (0..keyspace.shard_count()).map(|id| guards.shard_by_id(id).group_count()).collect();
         let bits = bits & !wants::UNDO | wants::GROUPS;
         keyspace.subscribe(bits);
-        Some(Merger { keyspace, bits, given, queues: Vec::new(), spares: Vec::new() })
+        Some(Merger { keyspace, bits, given, queues: Vec::new(), spares: Vec::new(), idle: 0 })
     }
 }
 
@@ -313,7 +318,8 @@ impl Merger<'_> {
                 return Err(Overrun);
             }
         }
-        if given == 0 {
+        self.idle = if given == 0 { self.idle.saturating_add(1) } else { 0 };
+        if self.idle > IDLE_LOOKS {
             // Less memory, the longer nothing happens.
             self.spares.pop();
         }
