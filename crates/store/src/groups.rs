@@ -36,8 +36,8 @@ pub struct Overrun;
 /// Buffers that the merger has emptied and gives to workers again, and bytes of one.
 const SPARES_MAX: usize = 4;
 const SPARE_BYTES_MAX: usize = 8 << 20;
-/// Looks that give nothing, one behind the other, from which on each lets one of them go: between writes there are some,
-/// and memory that is asked for anew is paid for page by page.
+/// Looks that give nothing, one behind the other, from which on each lets one of them go: between writes there are
+/// some, and memory that is asked for anew is paid for page by page.
 const IDLE_LOOKS: u32 = 32;
 /// Bytes of groups that were given and still count as waiting, at most: who is held back is let go in good time.
 const TAKEN_BYTES: usize = 64 << 10;
