@@ -255,6 +255,11 @@ static void greeted(peer *server) {
     server->greets = 0;
 }
 
+/* Whether what a client sends is left where it is until the relay's own HELLO is answered: a server refuses SYNC to who is owed a reply. */
+static int is_early(const peer *p) {
+    return !p->is_server && p->other && p->other->greets;
+}
+
 static void readable(peer *p) {
     ssize_t n = read(p->fd, room(&p->in, READ_BYTES), READ_BYTES);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -297,7 +302,8 @@ int main(int argc, char **argv) {
     for (;;) {
         for (i = 0; i < CLIENTS_MAX; i++) {
             polled[i].fd = peers[i].fd ? peers[i].fd : -1;
-            polled[i].events = (short)((peers[i].ends ? 0 : POLLIN) | (peers[i].out.len || peers[i].ends ? POLLOUT : 0));
+            polled[i].events = (short)(peers[i].ends || is_early(&peers[i]) ? 0 : POLLIN);
+            if (peers[i].out.len || peers[i].ends) polled[i].events |= POLLOUT;
         }
         polled[CLIENTS_MAX].fd = listener;
         polled[CLIENTS_MAX].events = POLLIN;
