@@ -41,6 +41,7 @@ help: ## print this list
 
 .PHONY: run
 run: ## build and start the server on port 6379; ARGS="--port 7000 …" gives it flags
+	@scripts/tools-needed build
 	cargo build --locked $(run_profile) --package weft
 	$(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft serve $(ARGS)
 
@@ -317,7 +318,7 @@ clean: ## remove what builds and tests have written
 
 .PHONY: tools-needed
 tools-needed: ## what the tests want of the system: installed as root on Debian, otherwise named
-	@scripts/tools-needed test
+	@scripts/tools-needed build test
 
 .PHONY: check-steps
 check-steps: check-format check-clippy check-table check-generated check-tidy check-go
