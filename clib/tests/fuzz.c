@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "respb.h"
+#include "shown.h"
 
 #ifndef ALONE
 size_t weft_shows(uint8_t mode, uint8_t choice, const uint8_t *data, size_t len, uint8_t *out, size_t capacity);
@@ -20,21 +21,9 @@ enum { RESPB_REQUESTS, RESPB_REPLIES, RESP_REQUESTS, RESP_REPLIES, EXACT, FOLD, 
 
 /* The most that is fed; what is shown of it is bounded then. */
 #define INPUT_MAX 4096
-#define SHOWN_MAX (1u << 20)
-
-struct shown {
-    uint8_t bytes[SHOWN_MAX];
-    size_t len;
-};
 
 /* `other` is what the Rust codec makes of it, or what the C library made of it when it was fed otherwise. */
 static struct shown of_c, other;
-
-static void add(struct shown *shown, const void *bytes, size_t len) {
-    if (shown->len + len > SHOWN_MAX) abort();
-    if (len) memcpy(shown->bytes + shown->len, bytes, len);
-    shown->len += len;
-}
 
 static void add_number(struct shown *shown, uint64_t number, int bytes) {
     for (; bytes > 0; bytes--, number >>= 8) {

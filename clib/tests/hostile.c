@@ -8,8 +8,9 @@
 #include <time.h>
 
 #include "respb.h"
+#include "shown.h"
 
-enum { STREAM_MAX = 512, FRAMES = 64, SHOWN_MAX = 1 << 20, ROUNDS_MAX = 100000 };
+enum { STREAM_MAX = 512, FRAMES = 64, ROUNDS_MAX = 100000 };
 
 static uint64_t state;
 
@@ -123,18 +124,7 @@ static void make(struct stream *s) {
 
 /* ---- What the library says of them ---- */
 
-struct shown {
-    unsigned char bytes[SHOWN_MAX];
-    size_t len;
-};
-
 static struct shown whole, pieces;
-
-static void add(struct shown *shown, const void *bytes, size_t len) {
-    if (shown->len + len > SHOWN_MAX) abort();
-    if (len) memcpy(shown->bytes + shown->len, bytes, len);
-    shown->len += len;
-}
 
 static void add_values(struct shown *shown, const respb_value *value, size_t count) {
     for (; count > 0; value++, count--) {
