@@ -114,6 +114,14 @@ impl Hub {
     pub(crate) fn wanted(&self) -> u32 {
         self.wanted.load(Relaxed)
     }
+    /// What was told and never taken goes, and counts no more. Whoever is about to tell more still may: the next merger
+    /// begins behind that.
+    fn forget_waiting(&self) {
+        lock(&self.outboxes).iter().for_each(|outbox| *lock(&outbox.frames) = Frames::default());
+        self.backlog.bytes.store(0, Relaxed);
+        self.backlog.large_bytes.store(0, Relaxed);
+        self.backlog.overrun.store(false, Relaxed);
+    }
     fn change(&self, bits: u32, change: impl Fn(&mut u32)) {
         let mut readers = lock(&self.readers);
         let mut wanted = 0;
@@ -174,11 +182,13 @@ impl Keyspace {
     pub fn present_epoch(&self) -> u64 {
         self.directory.domain.epoch()
     }
-    /// Whether more groups wait for the merger than should, or more keys to be saved: writes are to be held back.
+    /// Whether more groups wait for the merger than should, or more keys to be saved: writes are to be held back. What
+    /// no merger takes holds nobody back.
     #[must_use]
     pub fn is_behind(&self) -> bool {
-        let Backlog { bytes, bytes_max, .. } = &*self.hub().backlog;
-        bytes.load(Relaxed) > bytes_max.load(Relaxed) || self.saves().is_behind()
+        let Hub { backlog, has_merger, .. } = self.hub();
+        let is_much = backlog.bytes.load(Relaxed) > backlog.bytes_max.load(Relaxed);
+        is_much && has_merger.load(Relaxed) || self.saves().is_behind()
     }
     /// Who is told, by whoever writes, that more groups wait than should. Set once, before the first writer.
     pub fn on_behind(&self, tell: impl Fn() + Send + Sync + 'static) {
@@ -255,11 +265,8 @@ impl<'k> Worker<'k> {
         if hub.has_merger.swap(true, Relaxed) {
             return None;
         }
-        // What was told to the one before and never taken.
-        lock(&hub.outboxes).iter().for_each(|outbox| *lock(&outbox.frames) = Frames::default());
-        hub.backlog.bytes.store(0, Relaxed);
-        hub.backlog.large_bytes.store(0, Relaxed);
-        hub.backlog.overrun.store(false, Relaxed);
+        // What those who were in the middle of something when the one before went have told since.
+        hub.forget_waiting();
         let mut guards = world.guards();
         let given = (0..keyspace.shard_count()).map(|id| guards.shard_by_id(id).group_count()).collect();
         let bits = bits & !wants::UNDO | wants::GROUPS;
@@ -357,6 +364,7 @@ impl Merger<'_> {
 impl Drop for Merger<'_> {
     fn drop(&mut self) {
         self.keyspace.unsubscribe(self.bits);
+        self.keyspace.hub().forget_waiting();
         self.keyspace.hub().has_merger.store(false, Relaxed);
     }
 }

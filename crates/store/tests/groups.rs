@@ -326,7 +326,10 @@ fn what_waits_is_bounded() {
         set(&worker.enter(), &mut told, &["a"], number);
     }
     assert_eq!(poll(&mut merger), Err(Overrun), "then the readers begin anew");
+    assert!(keyspace.is_behind());
     drop(merger);
+    assert!(!keyspace.is_behind(), "nobody waits for one that is gone");
+    assert_eq!(keyspace.backlog_bytes(), 0, "and nothing waits for it");
     let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
     set(&worker.enter(), &mut told, &["a"], 11);
     assert_eq!(poll(&mut merger).unwrap(), ["a=11"]);
@@ -361,4 +364,16 @@ fn a_large_group_is_no_reason_to_begin_anew() {
     assert_eq!(behind.load(Relaxed), 6, "each that has come since");
     assert_eq!(poll(&mut merger).unwrap().len(), 6);
     assert!(!keyspace.is_behind());
+    // What was begun before the merger went, and is told of behind that.
+    {
+        let batch = worker.enter();
+        let key = keyspace.key(b"large");
+        let mut guard = batch.lock(&key);
+        guard.set(&mut Op::new(0, 1, &mut told), &key, NewValue::text(&large), Expiry::None);
+        drop(guard);
+        drop(merger);
+        told.end_group();
+        told.clear();
+    }
+    assert!(!keyspace.is_behind(), "no merger takes it");
 }

@@ -457,6 +457,42 @@ fn a_disk_that_fails_refuses_writes_until_it_is_well() {
     }
 }
 
+/// A log that fails with more before it than may wait: nobody waits for what it will never write. Without it all goes
+/// on at once.
+#[test]
+fn a_log_that_fails_far_behind_holds_nothing_back() {
+    let (disk, folder) = (FailingDisk::new(), Folder::new());
+    let server = Server::start_on(&disk, &folder, &["--save", "", "--appendonly", "yes"]);
+    disk.begin("sync-waits");
+    let socket = server.socket.clone();
+    // One after the other tells more than may wait, up to the one that is held back, and then refused.
+    let filling = thread::spawn(move || {
+        let text = "redis.call('set', KEYS[1], string.rep('x', 72 * 1024 * 1024))";
+        let request = format!("*4\r\n$4\r\nEVAL\r\n${}\r\n{text}\r\n$1\r\n1\r\n$1\r\nk\r\n", text.len());
+        let mut stream = BufReader::new(UnixStream::connect(socket).unwrap());
+        let mut reply = String::new();
+        while !reply.starts_with('-') {
+            stream.get_mut().write_all(request.as_bytes()).unwrap();
+            reply.clear();
+            stream.read_line(&mut reply).unwrap();
+        }
+        reply
+    });
+    // It waits for the disk, and more is there than may wait.
+    while server.info("aof_buffer_length").parse::<usize>().unwrap() <= 64 << 20 {
+        thread::yield_now();
+    }
+    disk.begin("write-fails");
+    disk.end("sync-waits");
+    server.says("A log cannot be begun");
+    let reply = filling.join().unwrap();
+    assert!(reply.contains("MISCONF the log cannot be written ("), "{reply}");
+    assert_eq!(server.ask(&["PUBLISH", "channel", "text"]), "0", "what writes nothing goes on");
+    assert_eq!(server.ask(&["EVAL", "return 1", "0"]), "1");
+    assert_eq!(server.ask(&["CONFIG", "SET", "appendonly", "no"]), "OK");
+    assert_eq!(server.ask(&["SET", "k", "2"]), "OK");
+}
+
 /// What the system takes in parts is written whole, in the log and in snapshots.
 #[test]
 fn a_disk_that_takes_writes_in_parts_keeps_all() {
