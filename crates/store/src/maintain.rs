@@ -123,14 +123,17 @@ impl Maintenance {
         let mut step = MaintenanceStep { moved: locked.moved, ..MaintenanceStep::default() };
         let reaped = keyspace.reaper().step(REAP_CHUNKS);
         batch.count_kept_up(Counter::LazyFreed, reaped.objects);
-        let worked = reaped.worked | locked.worked;
-        step.worked = worked;
+        step.worked = reaped.worked | locked.worked;
         self.steps = self.steps.wrapping_add(1);
-        if worked {
+        if locked.worked {
             self.idle = 0;
         } else {
             self.at = self.at.wrapping_add(1);
             self.idle = self.idle.saturating_add(1);
+        }
+        if reaped.worked {
+            // What is freed is none of the shards': they need not be looked at again for it, only its pages.
+            self.idle = self.idle.min(idle_steps - 1);
         }
         if self.steps.is_multiple_of(PURGE_EVERY) || self.idle == idle_steps {
             step.purged_bytes = keyspace.pages.purge(PURGE_REGIONS) + keyspace.directory.runs.purge();

@@ -15,6 +15,8 @@ const QUEUE_MAX: usize = 1 << 16;
 const ARRAY_BYTES_MIN: usize = 256 << 10;
 /// Garbage that owns less is dropped where it is: about 20 µs.
 const GARBAGE_BYTES_MIN: usize = 64 << 10;
+/// The same of a string, which is one piece of memory: what frees it elsewhere costs more than freeing it.
+const STRING_BYTES_MIN: usize = 512 << 10;
 /// Bytes that wait to be freed from which on strings do not wait with them.
 const STRINGS_PENDING_MAX: usize = 32 << 20;
 
@@ -56,9 +58,13 @@ impl Reaper {
     /// does not outrun maintenance.
     pub(crate) fn discard(&self, garbage: Garbage) {
         let bytes = garbage.memory_bytes();
-        let is_string = matches!(garbage, Garbage::Shared(_));
-        let is_much = self.pending_bytes() + bytes > STRINGS_PENDING_MAX;
-        if bytes >= GARBAGE_BYTES_MIN && !(is_string && is_much) {
+        let waits = match garbage {
+            Garbage::Shared(_) => {
+                bytes >= STRING_BYTES_MIN && self.pending_bytes() + bytes <= STRINGS_PENDING_MAX
+            }
+            _ => bytes >= GARBAGE_BYTES_MIN,
+        };
+        if waits {
             drop(self.push(Thing::Garbage(garbage), bytes));
         }
     }
@@ -135,5 +141,8 @@ mod tests {
         }
         assert!(reaper.pending_bytes() <= STRINGS_PENDING_MAX, "{}", reaper.pending_bytes());
         assert!(reaper.pending_bytes() > STRINGS_PENDING_MAX - each, "up to it they wait");
+        let reaper = Reaper::default();
+        reaper.discard(Garbage::Shared(SharedBytes::new(vec![0; STRING_BYTES_MIN / 2])));
+        assert_eq!(reaper.pending_bytes(), 0, "smaller ones do not");
     }
 }

@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use weft_store::{
-    Changed, Config, Effect, Expiry, ExpiryCycle, FieldExpiry, HashLimits, KeyHasher, KeyedEffect, Keyspace,
-    Maintenance, NewValue, Op, Recorder, Rng, SetLimits, ShardGuard, SortedSetLimits, XorShift, wants,
+    Changed, Config, Effect, Expiry, ExpiryCycle, FieldExpiry, Garbage, HashLimits, KeyHasher, KeyedEffect,
+    Keyspace, Maintenance, NewValue, Op, Recorder, Rng, SetLimits, ShardGuard, SharedBytes, SortedSetLimits,
+    XorShift, wants,
 };
 
 fn keyspace() -> Keyspace {
@@ -185,6 +186,23 @@ fn memory_is_counted_and_large_values_are_freed_in_steps() {
         assert!(steps < 1000);
     }
     assert!(steps > 4, "in steps, not at once");
+}
+
+/// What is freed was none of the shards': maintenance that has looked at them all does not for it look again.
+#[test]
+fn what_is_freed_brings_no_new_look_at_all_shards() {
+    let keyspace = keyspace();
+    let mut worker = keyspace.worker().unwrap();
+    let mut maintenance = Maintenance::default();
+    while !maintenance.step(&worker.enter()).idle {}
+    for _ in 0..100 {
+        keyspace.discard(Garbage::Shared(SharedBytes::new(vec![0; 1 << 20])));
+        assert!(keyspace.discarded_bytes() > 0);
+        let step = maintenance.step(&worker.enter());
+        assert!(step.worked && !step.idle);
+        assert_eq!(keyspace.discarded_bytes(), 0);
+        assert!(maintenance.step(&worker.enter()).idle);
+    }
 }
 
 /// Adds or removes a member of a hash, a set or a sorted set, whichever the key's first letter says.

@@ -73,6 +73,25 @@ fn a_log_is_checked_dumped_inspected_and_converted() {
     assert!(refused.contains("RESPB already"), "{refused}");
 }
 
+/// Long words are cut, unless they are wanted whole; a block to begin with is named by its place, as the dump says it.
+#[test]
+fn a_dump_shows_what_is_asked_for() {
+    let folder = Folder::new();
+    let long = "x".repeat(70_000);
+    let log = kept(&folder, &format!("SET first {long}\nSET second 2\n"));
+    let dumped = text(good(&["log", "dump", &log], b""));
+    assert!(dumped.contains("\"first\"") && !dumped.contains(&long), "{dumped}");
+    assert!(text(good(&["log", "dump", &log, "--whole"], b"")).contains(&long));
+    let segment = format!("{log}/appendonly.aof.1.log");
+    let dumped = text(good(&["log", "dump", &segment], b""));
+    let places: Vec<&str> = dumped.lines().filter(|line| line.contains(": epoch ")).collect();
+    let [.., last] = places[..] else { panic!("it has blocks: {dumped}") };
+    let from = last.split(" at ").nth(1).unwrap().split(':').next().unwrap();
+    let rest = text(good(&["log", "dump", &segment, "--from", from], b""));
+    assert_eq!(rest.lines().filter(|line| line.contains(": epoch ")).collect::<Vec<_>>(), [last]);
+    assert!(dumped.ends_with(&rest) && rest.len() < dumped.len(), "{rest}");
+}
+
 #[test]
 fn a_damaged_log_is_named_and_repaired_into_another_folder() {
     let folder = Folder::new();

@@ -54,13 +54,14 @@ fn a_second_signal_ends_a_server_at_once() {
     server.ends_badly();
 }
 
-/// While it loads a server stops at once, whatever it loads, and nothing of it is written. Here no loading would end.
+/// While it loads a server stops at once, by a signal or SHUTDOWN, whatever it loads, and nothing of it is written. Here
+/// no loading would end.
 #[test]
-fn a_signal_ends_a_server_that_loads() {
+fn a_server_that_loads_is_stopped_at_once() {
     let disk = FailingDisk::new();
     let log = ["--save", "", "--appendonly", "yes"];
     let points = ["--save", "3600 1", "--appendonly", "no"];
-    for flags in [log, points] {
+    for (flags, by_signal) in [(log, true), (points, true), (log, false), (points, false)] {
         let folder = Folder::new();
         let server = Server::start(&folder, &flags);
         assert_eq!(server.ask(&["SET", "k", "v"]), "OK");
@@ -69,7 +70,11 @@ fn a_signal_ends_a_server_that_loads() {
         let kept = all_files(&folder.0);
         disk.begin("read-waits");
         let server = Server::loading(&disk, &folder, &flags);
-        server.terminate();
+        if by_signal {
+            server.terminate();
+        } else {
+            server.send_only(&["SHUTDOWN"]);
+        }
         server.says("It was still loading: nothing is written, and what was kept stays as it was");
         server.ends();
         disk.end("read-waits");
@@ -93,6 +98,27 @@ fn a_signal_ends_a_server_that_loads() {
         assert_eq!(server.ask(&["EXISTS", "half"]), "0", "half of it is nothing: {flags:?}");
         assert_eq!(server.ask(&["EXISTS", "whole"]), "1", "{flags:?}");
     }
+}
+
+/// A connection that came before the default user had its password back is closed: nobody has asked it for one.
+#[test]
+fn who_came_before_a_password_was_loaded_is_closed() {
+    let (disk, folder) = (FailingDisk::new(), Folder::new());
+    let flags = ["--save", "", "--appendonly", "yes"];
+    let server = Server::start(&folder, &flags);
+    assert_eq!(server.ask(&["ACL", "SETUSER", "default", ">secret"]), "OK");
+    server.terminate();
+    server.ends();
+    disk.begin("read-waits");
+    let server = Server::loading(&disk, &folder, &flags);
+    let mut early = UnixStream::connect(&server.socket).unwrap();
+    early.write_all(b"PING\r\n").unwrap();
+    let mut reply = [0; 7];
+    early.read_exact(&mut reply).unwrap();
+    assert_eq!(&reply, b"+PONG\r\n");
+    disk.end("read-waits");
+    assert_eq!(early.read(&mut reply).unwrap(), 0, "it is closed");
+    assert_eq!(server.ask(&["DBSIZE"]), "NOAUTH Authentication required.");
 }
 
 /// What CONFIG SET appendonly says while a server loads holds when it has loaded, whatever the log was to begin with.
@@ -150,6 +176,53 @@ fn a_save_point_is_tried_again() {
     server.wait_for("rdb_saves", "1");
     assert_eq!(server.info("rdb_last_bgsave_status"), "ok");
     assert_eq!(server.ask(&["SET", "k", "w"]), "OK", "writes go on");
+}
+
+/// Where no snapshot could be made writes are refused, and go on as soon as BGSAVE has made one, or at once when they are
+/// not to wait for it.
+#[test]
+fn writes_that_a_snapshot_has_stopped_go_on() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--save", "3600 1000"]);
+    let blocked = folder.0.join("dump.weft");
+    for goes_on in [&["BGSAVE"][..], &["CONFIG", "SET", "stop-writes-on-bgsave-error", "no"]] {
+        std::fs::create_dir(&blocked).unwrap();
+        assert_eq!(server.ask(&["BGSAVE"]), "Background saving started");
+        server.wait_for("rdb_last_bgsave_status", "err");
+        let refused = server.ask(&["SET", "k", "v"]);
+        assert!(refused.starts_with("MISCONF "), "{refused}");
+        std::fs::remove_dir(&blocked).unwrap();
+        server.ask(goes_on);
+        while server.ask(&["SET", "k", "v"]) != "OK" {
+            thread::yield_now();
+        }
+        // It may have been the one that has made the next one.
+        let _ = std::fs::remove_file(&blocked);
+    }
+}
+
+/// Of two servers in one folder one at a time writes the snapshot of a name.
+#[test]
+fn two_servers_write_no_snapshot_at_once() {
+    let (disk, folder, other) = (FailingDisk::new(), Folder::new(), Folder::new());
+    let one = Server::start_on(&disk, &folder, &["--save", ""]);
+    let two = Server::start(&other, &["--save", "", "--enable-protected-configs", "yes"]);
+    assert_eq!(two.ask(&["CONFIG", "SET", "dir", &folder.0.to_string_lossy()]), "OK");
+    assert_eq!(one.ask(&["SET", "k", "one"]), "OK");
+    assert_eq!(two.ask(&["SET", "k", "two"]), "OK");
+    disk.begin("sync-waits");
+    assert_eq!(one.ask(&["BGSAVE"]), "Background saving started");
+    // It waits at its end at the latest.
+    while !folder.0.join("dump.weft.tmp").exists() {
+        thread::yield_now();
+    }
+    let said = two.ask(&["SAVE"]);
+    assert!(said.contains("another server is writing") && said.contains("dbfilename"), "{said}");
+    disk.end("sync-waits");
+    one.wait_for("rdb_saves", "1");
+    assert_eq!(two.ask(&["SAVE"]), "OK", "then it is its turn");
+    one.kill();
+    assert_eq!(Server::start(&folder, &["--save", ""]).ask(&["GET", "k"]), "two");
 }
 
 /// Without a log it is an error; with `always` all is there at once, with `no` it is what syncs.
@@ -308,6 +381,30 @@ fn damage_of_the_last_write_is_found_when_the_log_had_a_rest() {
         std::fs::write(&file, &bytes).unwrap();
         assert_eq!(Server::start(&folder, &flags).ask(&["GET", "b"]), "the last one");
     }
+}
+
+/// What was being written when the power went is cut off, and a line of the log says how much of which file.
+#[test]
+fn a_torn_end_is_cut_off_and_said() {
+    let folder = Folder::new();
+    let flags = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
+    let server = Server::start(&folder, &flags);
+    assert_eq!(server.ask(&["SET", "a", "1"]), "OK");
+    assert_eq!(server.ask(&["SET", "b", "the last one"]), "OK");
+    server.kill();
+    let file = folder.0.join("appendonlydir/appendonly.aof.1.log");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let at = bytes.windows(12).position(|bytes| bytes == b"the last one").unwrap();
+    bytes[at + 4..].fill(0);
+    std::fs::write(&file, &bytes).unwrap();
+    let server = Server::start(&folder, &flags);
+    server.says("appendonly.aof.1.log ends in the middle of what was being written: the last ");
+    assert_eq!(server.ask(&["MGET", "a"]), "1");
+    assert_eq!(server.ask(&["EXISTS", "b"]), "0");
+    server.kill();
+    let server = Server::start(&folder, &flags);
+    server.terminate();
+    assert!(!server.ends_saying().contains("in the middle"), "once");
 }
 
 /// `appendfsync always` holds from its answer on: that comes when replies wait, and what was answered before is on the
@@ -482,7 +579,8 @@ fn a_log_that_fails_far_behind_holds_nothing_back() {
     while server.info("aof_buffer_length").parse::<usize>().unwrap() <= 64 << 20 {
         thread::yield_now();
     }
-    disk.begin("write-fails");
+    // What it has not looked at yet when the sync fails waits for nobody then.
+    disk.begin("sync-fails");
     disk.end("sync-waits");
     server.says("A log cannot be begun");
     let reply = filling.join().unwrap();
