@@ -25,10 +25,9 @@ const CHUNK_UNITS: usize = CHUNK_BYTES / UNIT;
 const CHUNKS_MAX: usize = 1 << 17;
 /// Longer records have an allocation of their own.
 pub(super) const RECORD_BYTES_MAX: usize = 1024;
-const CLASSES: usize = RECORD_BYTES_MAX / UNIT + 1;
 /// The first chunk begins with this and grows.
-const CHUNK_BYTES_MIN: usize = 512;
-/// Large records under one vector, so that adding one never copies many.
+const CHUNK_BYTES_MIN: usize = 128;
+/// Large records under one vector, so that adding one never copies more names of them than this.
 const LARGE_ROW: usize = 512;
 /// Waste below this is not worth moving records.
 const WASTE_BYTES_MIN: usize = 4096;
@@ -45,26 +44,23 @@ pub(crate) struct Handle(pub(crate) u32);
 #[derive(Clone, Debug)]
 struct Arena {
     chunks: Vec<Vec<u8>>,
-    /// Units of the last chunk that have been handed out.
-    bump: usize,
-    /// First free slot of each size in units.
-    free: Box<[u32; CLASSES]>,
+    /// First free slot of each size in units, up to the largest that was freed: most small collections have none.
+    free: Vec<u32>,
+    bytes: usize,
     live_units: usize,
     /// Units handed out at least once.
     touched_units: usize,
-    bytes: usize,
+    /// Units of the last chunk that have been handed out.
+    bump: usize,
 }
 
 impl Arena {
-    fn new() -> Self {
-        Self {
-            chunks: Vec::new(),
-            bump: 0,
-            free: Box::new([NONE; CLASSES]),
-            live_units: 0,
-            touched_units: 0,
-            bytes: 0,
-        }
+    const fn new() -> Self {
+        Self { chunks: Vec::new(), free: Vec::new(), bytes: 0, live_units: 0, touched_units: 0, bump: 0 }
+    }
+    /// Memory of all of it.
+    const fn memory_bytes(&self) -> usize {
+        self.bytes + self.chunks.capacity() * size_of::<Vec<u8>>() + self.free.capacity() * 4
     }
     fn slice(&self, handle: u32) -> &[u8] {
         let handle = (handle & !GENERATION) as usize;
@@ -76,8 +72,9 @@ impl Arena {
     }
     /// A slot; nothing when all chunks are full.
     fn alloc(&mut self, units: usize) -> Option<u32> {
-        let first = self.free[units];
-        if first != NONE {
+        if let Some(&first) = self.free.get(units)
+            && first != NONE
+        {
             let next = self.slice(first).first_chunk().map_or(NONE, |word| u32::from_le_bytes(*word));
             self.free[units] = next;
             self.live_units += units;
@@ -106,6 +103,9 @@ impl Arena {
                 self.put((last * CHUNK_UNITS + self.bump) as u32, left);
             }
         }
+        if self.chunks.is_empty() {
+            self.chunks.reserve_exact(1);
+        }
         self.chunks.push(Vec::new());
         self.bump = 0;
         Some(())
@@ -123,6 +123,10 @@ impl Arena {
         }
     }
     fn put(&mut self, handle: u32, units: usize) {
+        if self.free.len() <= units {
+            self.free.reserve_exact(units + 1 - self.free.len());
+            self.free.resize(units + 1, NONE);
+        }
         let next = self.free[units];
         if let Some(word) = self.slice_mut(handle).first_chunk_mut() {
             *word = next.to_le_bytes();
@@ -134,85 +138,114 @@ impl Arena {
 /// All records of a collection.
 #[derive(Clone, Debug)]
 pub(crate) struct Records {
-    generations: [Arena; 2],
-    current: usize,
-    large: Vec<Vec<Box<[u8]>>>,
-    large_free: Vec<u32>,
-    large_bytes: usize,
+    /// The present generation.
+    arena: Arena,
+    /// The one before, while its records move.
+    old: Option<Box<Arena>>,
+    /// The bit of handles of the present one.
+    generation: u32,
+    large: Option<Box<Large>>,
+}
+
+/// Records that have an allocation of their own.
+#[derive(Clone, Debug, Default)]
+struct Large {
+    rows: Vec<Vec<Box<[u8]>>>,
+    free: Vec<u32>,
+    bytes: usize,
+}
+
+impl Large {
+    /// Memory of all of them. Constant time: all rows but the last one are full.
+    fn memory_bytes(&self) -> usize {
+        let places = self.rows.last().map_or(0, |last| (self.rows.len() - 1) * LARGE_ROW + last.capacity());
+        let rows = self.rows.capacity() * size_of::<Vec<Box<[u8]>>>();
+        size_of::<Self>() + places * size_of::<Box<[u8]>>() + rows + self.free.capacity() * 4 + self.bytes
+    }
+    fn alloc(&mut self, len: usize) -> u32 {
+        self.bytes += len;
+        let record = vec![0; len].into_boxed_slice();
+        if let Some(index) = self.free.pop() {
+            *self.at_mut(index) = record;
+            return index;
+        }
+        if self.rows.last().is_none_or(|row| row.len() == LARGE_ROW) {
+            self.rows.push(Vec::new());
+        }
+        let row = self.rows.len() - 1;
+        self.rows[row].push(record);
+        (row * LARGE_ROW + self.rows[row].len() - 1) as u32
+    }
+    fn at(&self, index: u32) -> &[u8] {
+        &self.rows[index as usize / LARGE_ROW][index as usize % LARGE_ROW]
+    }
+    fn at_mut(&mut self, index: u32) -> &mut Box<[u8]> {
+        &mut self.rows[index as usize / LARGE_ROW][index as usize % LARGE_ROW]
+    }
+    fn give_back(&mut self, index: u32) {
+        self.bytes -= std::mem::take(self.at_mut(index)).len();
+        self.free.push(index);
+    }
 }
 
 impl Records {
-    pub(crate) fn new() -> Self {
-        Self {
-            generations: [Arena::new(), Arena::new()],
-            current: 0,
-            large: Vec::new(),
-            large_free: Vec::new(),
-            large_bytes: 0,
-        }
+    pub(crate) const fn new() -> Self {
+        Self { arena: Arena::new(), old: None, generation: 0, large: None }
     }
     /// Memory of everything.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let fixed = 2 * size_of::<[u32; CLASSES]>();
-        let arena = |arena: &Arena| arena.bytes + arena.chunks.capacity() * size_of::<Vec<u8>>();
-        let rows = self.large.len() * LARGE_ROW * size_of::<Box<[u8]>>();
-        fixed
-            + self.generations.iter().map(arena).sum::<usize>()
-            + rows
-            + self.large.capacity() * size_of::<Vec<Box<[u8]>>>()
-            + self.large_free.capacity() * 4
-            + self.large_bytes
+        let old = self.old.as_ref().map_or(0, |old| size_of::<Arena>() + old.memory_bytes());
+        self.arena.memory_bytes() + old + self.large.as_ref().map_or(0, |large| large.memory_bytes())
     }
     /// Makes room for a record of `len` bytes, which are then written through [`Records::bytes_mut`].
     pub(crate) fn alloc(&mut self, len: usize) -> Handle {
         let len = len.max(1);
         if len <= RECORD_BYTES_MAX
-            && let Some(handle) = self.generations[self.current].alloc(len.div_ceil(UNIT))
+            && let Some(handle) = self.arena.alloc(len.div_ceil(UNIT))
         {
-            return Handle(handle | if self.current == 1 { GENERATION } else { 0 });
+            return Handle(handle | self.generation);
         }
-        self.large_bytes += len;
-        let record = vec![0; len].into_boxed_slice();
-        if let Some(index) = self.large_free.pop() {
-            self.large[index as usize / LARGE_ROW][index as usize % LARGE_ROW] = record;
-            return Handle(index | LARGE);
+        Handle(self.large.get_or_insert_default().alloc(len) | LARGE)
+    }
+    /// The generation of a handle that is not large.
+    #[inline]
+    fn arena_of(&self, handle: u32) -> &Arena {
+        match &self.old {
+            Some(old) if handle & GENERATION != self.generation => old,
+            _ => &self.arena,
         }
-        if self.large.last().is_none_or(|row| row.len() == LARGE_ROW) {
-            self.large.push(Vec::with_capacity(LARGE_ROW));
+    }
+    #[inline]
+    fn arena_of_mut(&mut self, handle: u32) -> &mut Arena {
+        match &mut self.old {
+            Some(old) if handle & GENERATION != self.generation => old,
+            _ => &mut self.arena,
         }
-        let row = self.large.len() - 1;
-        self.large[row].push(record);
-        Handle((row * LARGE_ROW + self.large[row].len() - 1) as u32 | LARGE)
     }
     /// The record's bytes, and some after it: a record knows its length.
     #[inline]
     pub(crate) fn bytes(&self, Handle(handle): Handle) -> &[u8] {
         if handle & LARGE != 0 {
-            let index = (handle & !LARGE) as usize;
-            return &self.large[index / LARGE_ROW][index % LARGE_ROW];
+            return self.large.as_ref().map_or(&[], |large| large.at(handle & !LARGE));
         }
-        self.generations[usize::from(handle & GENERATION != 0)].slice(handle)
+        self.arena_of(handle).slice(handle)
     }
     pub(crate) fn bytes_mut(&mut self, Handle(handle): Handle) -> &mut [u8] {
         if handle & LARGE != 0 {
-            let index = (handle & !LARGE) as usize;
-            return &mut self.large[index / LARGE_ROW][index % LARGE_ROW];
+            return self.large.as_mut().map_or(&mut [], |large| large.at_mut(handle & !LARGE));
         }
-        self.generations[usize::from(handle & GENERATION != 0)].slice_mut(handle)
+        self.arena_of_mut(handle).slice_mut(handle)
     }
     /// Frees a record of `len` bytes.
     pub(crate) fn free(&mut self, Handle(handle): Handle, len: usize) {
-        let len = len.max(1);
         if handle & LARGE != 0 {
-            let index = handle & !LARGE;
-            let record = &mut self.large[index as usize / LARGE_ROW][index as usize % LARGE_ROW];
-            self.large_bytes -= record.len();
-            *record = Box::default();
-            self.large_free.push(index);
+            if let Some(large) = &mut self.large {
+                large.give_back(handle & !LARGE);
+            }
             return;
         }
-        let arena = &mut self.generations[usize::from(handle & GENERATION != 0)];
-        let units = len.div_ceil(UNIT);
+        let units = len.max(1).div_ceil(UNIT);
+        let arena = self.arena_of_mut(handle);
         arena.live_units -= units;
         arena.put(handle & !GENERATION, units);
     }
@@ -229,57 +262,63 @@ impl Records {
             self.bytes_mut(new)[..len].copy_from_slice(&bytes);
             return new;
         }
-        let [one, two] = &mut self.generations;
-        let (from, to) = if self.current == 1 { (one, two) } else { (two, one) };
-        to.slice_mut(new.0)[..len].copy_from_slice(&from.slice(old.0)[..len]);
+        if let Some(from) = &self.old {
+            self.arena.slice_mut(new.0)[..len].copy_from_slice(&from.slice(old.0)[..len]);
+        }
         new
     }
 
     /// Whether so much is free that the records should move together.
     pub(crate) fn is_wasteful(&self, waste: Waste) -> bool {
-        let arena = &self.generations[self.current];
-        let free = arena.touched_units - arena.live_units;
+        let free = self.arena.touched_units - self.arena.live_units;
         let is_much = match waste {
-            Waste::Little => free * 2 > arena.live_units,
-            Waste::Much => free > arena.live_units * 2,
+            Waste::Little => free * 2 > self.arena.live_units,
+            Waste::Much => free > self.arena.live_units * 2,
         };
-        self.generations[1 - self.current].chunks.is_empty() && free * UNIT >= WASTE_BYTES_MIN && is_much
+        self.old.is_none() && free * UNIT >= WASTE_BYTES_MIN && is_much
     }
     /// Bytes of the records in chunks of the old generation.
-    pub(crate) const fn old_live_bytes(&self) -> usize {
-        self.generations[1 - self.current].live_units * UNIT
+    pub(crate) fn old_live_bytes(&self) -> usize {
+        self.old.as_ref().map_or(0, |old| old.live_units * UNIT)
     }
     /// Begins a new generation: from now on records are allocated there.
-    pub(crate) const fn turn(&mut self) {
-        self.current = 1 - self.current;
+    pub(crate) fn turn(&mut self) {
+        self.old = Some(Box::new(std::mem::replace(&mut self.arena, Arena::new())));
+        self.generation ^= GENERATION;
     }
     /// Whether a record still stands in the old generation.
     pub(crate) const fn is_old(&self, Handle(handle): Handle) -> bool {
-        handle & LARGE == 0 && (handle & GENERATION != 0) != (self.current == 1)
+        handle & LARGE == 0 && handle & GENERATION != self.generation
     }
     /// Frees up to `chunks` chunks of the old generation, in which no record is left. Returns whether that was all.
     pub(crate) fn drop_old(&mut self, chunks: usize) -> bool {
-        let old = &mut self.generations[1 - self.current];
+        let Some(old) = &mut self.old else { return true };
         debug_assert_eq!(old.live_units, 0);
         for _ in 0..chunks {
             let Some(chunk) = old.chunks.pop() else { break };
             old.bytes -= chunk.len();
         }
-        let done = old.chunks.is_empty();
-        if done {
-            *old = Arena::new();
+        if old.chunks.is_empty() {
+            self.old = None;
         }
-        done
+        self.old.is_none()
     }
     /// Frees up to `chunks` chunks of what nobody refers to any more. Returns whether that was all.
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
-        for _ in 0..chunks {
-            let row = self.large.pop();
-            self.large_bytes -= row.iter().flatten().map(|record| record.len()).sum::<usize>();
-            for arena in &mut self.generations {
+        let mut left = false;
+        if let Some(large) = &mut self.large {
+            for _ in 0..chunks {
+                let row = large.rows.pop();
+                large.bytes -= row.iter().flatten().map(|record| record.len()).sum::<usize>();
+            }
+            left |= !large.rows.is_empty();
+        }
+        for arena in std::iter::once(&mut self.arena).chain(self.old.as_deref_mut()) {
+            for _ in 0..chunks {
                 arena.bytes -= arena.chunks.pop().map_or(0, |chunk| chunk.len());
             }
+            left |= !arena.chunks.is_empty();
         }
-        self.large.is_empty() && self.generations.iter().all(|arena| arena.chunks.is_empty())
+        !left
     }
 }
