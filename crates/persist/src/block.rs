@@ -28,8 +28,6 @@
 pub const HEAD_BYTES: usize = 24;
 /// Bytes before a file's first block.
 pub const FILE_HEAD_BYTES: usize = 32;
-/// Bytes of a block of a snapshot from which on no more effects join it.
-pub(crate) const JOINED_BYTES_MAX: usize = 256 << 10;
 
 /// The bit of a block's count that says that its requests are packed.
 const PACKED: u32 = 1 << 31;

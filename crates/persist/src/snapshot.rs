@@ -9,10 +9,13 @@ use std::sync::Arc;
 
 use weft_store::effect::KeyedEffect;
 
-use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES, JOINED_BYTES_MAX, pack};
+use crate::block::{BlockHead, FILE_HEAD_BYTES, FileHead, FileKind, HEAD_BYTES, pack};
 use crate::disk::{Disk, File};
 use crate::frames::Encoder;
 use crate::manifest::{Manifest, Piece, UNFINISHED, snapshot_name};
+
+/// Bytes of a block from which on no more effects join it.
+const JOINED_BYTES_MAX: usize = 256 << 10;
 
 /// Bytes that are written before they are synced: a disk that has much to write at once holds up the log's syncs.
 const SYNC_BYTES: u64 = 32 << 20;

@@ -12,7 +12,7 @@ use weft_store::wants;
 use super::{KINDS, MEMBERS_MAX, SECTIONS, name};
 
 /// Bytes of a request beside its first member from which on no more members join it.
-const JOINED_BYTES_MAX: usize = 64 << 10;
+const REQUEST_BYTES_MAX: usize = 64 << 10;
 
 /// An argument of a request that is being made. Numbers that a frame has no room for as such go as text.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +173,7 @@ impl<'a> Open<'a> {
             && first.db == told.db
             && first.key == told.key
             && self.more.len() + 1 < MEMBERS_MAX
-            && self.bytes < JOINED_BYTES_MAX;
+            && self.bytes < REQUEST_BYTES_MAX;
         if joins {
             self.bytes += match told.effect {
                 Effect::ListPush { element, .. } => element.len(),

@@ -238,6 +238,32 @@ fn waits_with_thousands_of_keys_end_in_steps() {
     }
 }
 
+/// What many are told in one moment goes to each with one send.
+#[test]
+fn what_hundreds_are_told_at_once_comes_together() {
+    let mut alone = Alone::new();
+    let mut subscribers: Vec<UnixStream> = (0..2 * MESSAGES_PER_TICK_MAX).map(|_| alone.connect()).collect();
+    for subscriber in &mut subscribers {
+        subscriber.write_all(b"SUBSCRIBE news\r\n").expect("it is sent");
+        alone.tick();
+        received(subscriber);
+    }
+    (0..4).for_each(|_| alone.tick());
+    subscribers.iter_mut().for_each(|subscriber| drop(received(subscriber)));
+    let mut publisher = alone.connect();
+    publisher.write_all(&b"PUBLISH news text\r\n".repeat(4)).expect("it is sent");
+    let message = b"*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$4\r\ntext\r\n".repeat(4);
+    for _ in 0..TICKS_MAX {
+        alone.tick();
+        let first = received(&mut subscribers[0]);
+        if !first.is_empty() {
+            assert_eq!(first, message, "all of it at once");
+            break;
+        }
+    }
+    assert!(subscribers.iter_mut().skip(1).all(|subscriber| received(subscriber) == message));
+}
+
 #[test]
 fn thousands_who_are_killed_at_once_go_in_steps() {
     let mut alone = Alone::new();
