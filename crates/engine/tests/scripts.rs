@@ -510,6 +510,104 @@ fn a_library_has_ten_thousand_functions_and_no_more() {
     assert_eq!(text(&mut bench, client, &["FCALL", "f10000", "0"]), "10000");
 }
 
+/// A reply that is more than scripts may have is an error of the call, of which nothing is left; what the command has
+/// done stays.
+#[test]
+fn replies_count_as_memory_of_scripts() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    text(&mut bench, client, &["CONFIG", "SET", "script-memory-limit", "2mb"]);
+    for protocol in ["2", "3"] {
+        text(&mut bench, client, &["FLUSHALL"]);
+        let filling = "for n = 1, ARGV[1] do local element = ('.'):rep(40) .. n redis.call('RPUSH', 'l', element) \
+                       redis.call('HSET', 'h', element, 'value') redis.call('SADD', 's', element) end";
+        text(&mut bench, client, &["EVAL", filling, "0", "30000"]);
+        text(&mut bench, client, &["SET", "v", &"x".repeat(3 << 20)]);
+        for call in
+            ["'LRANGE', 'l', 0, -1", "'HGETALL', 'h'", "'SMEMBERS', 's'", "'GET', 'v'", "'MGET', 'n', 'v'"]
+        {
+            let script = format!(
+                "redis.setresp({protocol}) local told = redis.pcall({call}) local before = collectgarbage('count') \
+                 return {{told.err or 'fits', before < 2048 and 'bounded' or before}}"
+            );
+            let got = text(&mut bench, client, &["EVAL", &script, "0"]);
+            assert_eq!(
+                got, "[ERR not enough memory for the reply of this call bounded]",
+                "{call}, {protocol}"
+            );
+            let raised = text(&mut bench, client, &["EVAL", &format!("redis.call({call})"), "0"]);
+            assert!(
+                raised.starts_with("-ERR not enough memory for the reply of this call script: on"),
+                "{raised}"
+            );
+        }
+        // What is not used any more makes room.
+        let again = "local n = 0 for i = 1, 30 do n = n + #redis.call('LRANGE', 'l', 0, 8000) end return n";
+        assert_eq!(text(&mut bench, client, &["EVAL", again, "0"]), "240030");
+        let nested = "local kept = {} while true do kept = {kept, redis.call('LRANGE', 'l', 0, 2000)} end";
+        let got = text(&mut bench, client, &["EVAL", nested, "0"]);
+        assert!(got.contains("not enough memory"), "{got}");
+        // What it has done is done.
+        let popped =
+            "local told = redis.pcall('LPOP', 'l', 30000) return {told.err, redis.call('LLEN', 'l')}";
+        let got = text(&mut bench, client, &["EVAL", popped, "0"]);
+        assert_eq!(got, "[ERR not enough memory for the reply of this call 0]");
+    }
+    assert_eq!(text(&mut bench, client, &["EVAL", "return redis.call('PING')", "0"]), "PONG");
+}
+
+/// `lua-enable-insecure-api` changes what scripts find at once, and forgets them, as in Valkey 9.1.2.
+#[test]
+fn the_insecure_interface_comes_and_goes() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let script = ["EVAL", "return type(rawget(_G, 'getfenv'))", "0"];
+    assert_eq!(text(&mut bench, client, &script), "nil");
+    let sha = text(&mut bench, client, &["SCRIPT", "LOAD", "return 1"]);
+    let set = |bench: &mut Bench, value: &str| {
+        let pairs: &[(&[u8], &[u8])] = &[(b"lua-enable-insecure-api", value.as_bytes())];
+        bench.engine.set_config(pairs, true).expect("a value of it");
+    };
+    set(&mut bench, "yes");
+    assert_eq!(text(&mut bench, client, &script), "function");
+    assert_eq!(text(&mut bench, client, &["SCRIPT", "EXISTS", &sha]), "[0]");
+    text(&mut bench, client, &["SCRIPT", "LOAD", "return 1"]);
+    set(&mut bench, "yes");
+    assert_eq!(text(&mut bench, client, &["SCRIPT", "EXISTS", &sha]), "[1]", "nothing has changed");
+    set(&mut bench, "no");
+    assert_eq!(text(&mut bench, client, &script), "nil");
+}
+
+/// As Valkey 9.1.2 counts them.
+#[test]
+fn errors_of_scripts_are_counted_by_few_and_short_words() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    text(&mut bench, client, &["CONFIG", "RESETSTAT"]);
+    let long = "W".repeat(31);
+    for error in ["ONE", "TWO words", "THREE ", &format!("{long} is text"), &format!("{} x", &long[1..])] {
+        text(&mut bench, client, &["EVAL", "return {err = ARGV[1]}", "0", error]);
+    }
+    let counted = |bench: &mut Bench| -> Vec<String> {
+        let all = text(bench, client, &["INFO", "errorstats"]);
+        all.lines().filter_map(|line| line.strip_prefix("errorstat_")).map(str::to_owned).collect()
+    };
+    let mut expected = ["ERR:count=2", "THREE:count=1", "TWO:count=1", &format!("{}:count=1", &long[1..])]
+        .map(str::to_owned);
+    expected.sort();
+    let mut told = counted(&mut bench);
+    told.sort();
+    assert_eq!(told, expected);
+    for number in 0..200 {
+        text(&mut bench, client, &["EVAL", "return {err = ARGV[1]}", "0", &format!("E{number} x")]);
+    }
+    let told = counted(&mut bench);
+    assert!(
+        told.len() <= 130 && told.iter().any(|line| line.starts_with("ERRORSTATS_OVERFLOW:")),
+        "{told:?}"
+    );
+}
+
 /// What is refused inside scripts counts as in Valkey 9.1.2, and so do errors.
 #[test]
 fn what_scripts_are_refused_is_counted() {

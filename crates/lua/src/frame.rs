@@ -115,12 +115,10 @@ pub(crate) struct Shared {
     pub(crate) killed: Option<Box<str>>,
     /// Dice of `math.random`.
     pub(crate) dice: crate::libs::dice::Dice,
-    /// What `cjson` was told.
-    pub(crate) json: crate::libs::json::Settings,
     /// KEYS and ARGV.
     pub(crate) given: Option<crate::libs::Given>,
     /// A library is being loaded, and may register functions.
-    pub(crate) registering: Option<Vec<crate::vm::Registered>>,
+    pub(crate) registering: Option<crate::libs::server::Registering>,
 }
 
 impl Shared {
@@ -132,7 +130,6 @@ impl Shared {
             steps: 0,
             killed: None,
             dice: crate::libs::dice::Dice::default(),
-            json: crate::libs::json::Settings::default(),
             given: None,
             registering: None,
         }
@@ -332,10 +329,12 @@ impl Frame<'_> {
     /// Makes sure that so many values can be pushed.
     pub fn reserve(&mut self, values: usize) -> Result<(), Raise> {
         let values = u32::try_from(values).unwrap_or(u32::MAX);
-        if values <= self.room || self.make_room(values) || self.has_kept(values) {
-            return Ok(());
-        }
-        Err(self.error("stack overflow"))
+        if self.has_places(values) { Ok(()) } else { Err(self.error("stack overflow")) }
+    }
+    /// Whether so many values can be pushed.
+    #[must_use]
+    pub fn has_places(&mut self, values: u32) -> bool {
+        values <= self.room || self.make_room(values) || self.has_kept(values)
     }
     /// Whether so many values have their place in what Lua keeps for every function besides its arguments. These alone
     /// may be more than a stack's limit: `redis.call('LPUSH', 'l', unpack(list))` with the 8000 that `unpack` gives.
@@ -421,6 +420,23 @@ impl Frame<'_> {
         self.place();
         // SAFETY: there is a place, and the values are there.
         unsafe { ffi::lua_pushcclosure(self.l, function.0, kept as c_int) }
+    }
+    /// Pushes an object that only functions of Rust see into: it is bytes to Lua, which frees it without a word.
+    pub(crate) fn push_object<T: Copy>(&mut self, object: T) {
+        const { assert!(align_of::<T>() <= OBJECT_ALIGN, "as Lua places its objects") };
+        self.place();
+        // SAFETY: there is a place; the object has so many bytes, is aligned, and is kept by the stack.
+        unsafe { ffi::lua_newuserdata(self.l, size_of::<T>()).cast::<T>().write(object) }
+    }
+    /// An object that the running function keeps at a place, from 1: what [`push_object`](Self::push_object) has made.
+    pub(crate) fn kept_object<T: Copy>(&mut self, at: i32) -> &mut T {
+        let at = Self::kept(at);
+        assert!(
+            self.kind(at) == Kind::Userdata && self.raw_len(at) == size_of::<T>(),
+            "the function keeps it"
+        );
+        // SAFETY: it was written as one, stays as long as the function runs, and `&mut self` keeps others away.
+        unsafe { &mut *ffi::lua_touserdata(self.l, at).cast::<T>() }
     }
     /// The place of a value that the running function keeps, from 1.
     pub(crate) const fn kept(at: i32) -> i32 {
@@ -563,6 +579,8 @@ impl Frame<'_> {
     }
     /// Collects everything that is not used, in parts between which the host is asked; less if the script is to end.
     pub(crate) fn collect(&mut self) {
+        let state = self.l;
+        debug_assert!(self.shared().pace.is_at_rest_or(state), "who runs is not collected");
         // What was begun may have gone by what is not used any more.
         for _ in 0..2 {
             // SAFETY: scripts can make no finalizers, so nothing runs.
@@ -673,6 +691,9 @@ impl Frame<'_> {
 
 /// KiB that one part of collecting goes through, about.
 const COLLECTED_KB: c_int = 256;
+
+/// What the address of an object of Lua is a multiple of.
+const OBJECT_ALIGN: usize = 8;
 
 /// Elements that a new table has room for at most: beyond that it grows with what is put in.
 const TABLE_ROOM_MAX: usize = 1 << 16;

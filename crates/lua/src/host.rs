@@ -31,12 +31,18 @@ pub enum Called {
     Reply,
     /// An error's table: `redis.call` raises it.
     Error,
+    /// Nothing: there is no memory for the reply.
+    NoRoom,
 }
 
 /// Who runs a script.
 pub trait Host {
     /// Runs a command and pushes its reply, one value.
     fn call(&mut self, args: &[&[u8]], reply: &mut Frame<'_>) -> Called;
+    /// Pushes the reply of the last call once more, where that has found no room for it: there may be some now.
+    fn push_again(&mut self, _: &mut Frame<'_>) -> Called {
+        Called::NoRoom
+    }
     /// Asked from time to time, while the script computes. It may take its time: the script stands still.
     fn tick(&mut self) -> Verdict;
     /// `redis.log`.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use mlua_sys as ffi;
 use mlua_sys::lua_State;
 
-use crate::frame::{Frame, Kind, Raise, Shared, c_function};
+use crate::frame::{CFunction, Frame, Kind, Raise, Shared, c_function};
 use crate::host::{Host, Out};
 use crate::libs;
 use crate::memory::{Budget, Memory, allocate};
@@ -30,7 +30,7 @@ pub struct Identity {
     pub valkey_version: &'static str,
     /// `SERVER_NAME`.
     pub server_name: &'static str,
-    /// `lua-enable-insecure-api`.
+    /// `lua-enable-insecure-api`: `setfenv`, `getfenv` and `newproxy` are there.
     pub insecure: bool,
 }
 
@@ -43,6 +43,8 @@ pub struct Vm {
     shared: *mut Shared,
     /// The handler of errors, which each run needs.
     handler: Chunk,
+    /// Scripts may give a whole world other global names: it has its own again for the next one.
+    insecure: bool,
     /// It takes little memory, and is given time before what nobody uses is collected.
     is_small: bool,
 }
@@ -123,9 +125,16 @@ fn handle_error(frame: &mut Frame<'_>) -> crate::frame::Answer {
     } else {
         frame.push_copy(1);
     }
-    if let Some((_, source, line)) = place
-        && !libs::base::is_protected(frame, -1)
-    {
+    if libs::base::is_protected(frame, -1) {
+        return Ok(1);
+    }
+    if frame.metatable(-1) {
+        // Nothing of Lua runs behind the run: what its metatable gives is its own from here on.
+        frame.pop(1);
+        libs::base::push_line(frame)?;
+        frame.set_field(-2, libs::base::LINE);
+    }
+    if let Some((_, source, line)) = place {
         frame.push_bytes(source.as_bytes());
         frame.set_field(-2, "source");
         frame.push_number(f64::from(line));
@@ -134,11 +143,14 @@ fn handle_error(frame: &mut Frame<'_>) -> crate::frame::Answer {
     Ok(1)
 }
 
+/// The handler, which old scripts call too.
+pub(crate) const HANDLER: CFunction = c_function!(handle_error);
+
 /// Prepares both worlds. Gives the handler of errors.
 fn prepare(frame: &mut Frame<'_>, identity: &Identity) -> Result<Chunk, Raise> {
     let given = libs::open(frame, identity)?;
     frame.shared().given = Some(given);
-    frame.push_function(c_function!(handle_error), 0);
+    frame.push_function(HANDLER, 0);
     Ok(keep(frame))
 }
 
@@ -161,7 +173,8 @@ impl Vm {
             let Ok(handler) = prepare(&mut frame, identity) else {
                 panic!("the libraries open in any state: {:?}", Frame::over(scripts).bytes(-1))
             };
-            let vm = Self { scripts, functions, shared, handler, is_small: true };
+            let vm =
+                Self { scripts, functions, shared, handler, insecure: identity.insecure, is_small: true };
             ffi::lua_gc(scripts, ffi::LUA_GCSETPAUSE, PAUSE_OF_SMALL);
             libs::enter_scripts(&mut frame);
             libs::enter_functions(&mut Frame::over(functions));
@@ -221,14 +234,14 @@ impl Vm {
         self.rest(World::Functions, depth);
         let chunk = compiled.map_err(|error| format!("Error compiling function: {error}"))?;
         let (mut frame, depth) = self.frame(World::Functions);
-        frame.shared().registering = Some(Vec::new());
+        frame.shared().registering = Some(libs::server::Registering::default());
         libs::begin_library(&mut frame);
         self.rest(World::Functions, depth);
         let ran = self.run(World::Functions, &chunk, None, host);
         self.release(&chunk);
         let (mut frame, depth) = self.frame(World::Functions);
         libs::end_library(&mut frame);
-        let registered = frame.shared().registering.take().unwrap_or_default();
+        let registered = frame.shared().registering.take().unwrap_or_default().functions;
         self.rest(World::Functions, depth);
         if let Err(error) = ran {
             registered.into_iter().for_each(|function| self.release(&function.chunk));
@@ -292,6 +305,8 @@ impl Vm {
             pace::runs(state, self.shared);
             let code = ffi::lua_pcall(state, arguments, results, 1);
             (*self.shared).memory.leave(depth + 1);
+            // Not who has raised: a coroutine that nobody keeps any more may be collected from here on.
+            pace::rests(&mut *self.shared);
             code
         };
         // SAFETY: nothing runs on it any more.
@@ -310,7 +325,12 @@ impl Vm {
         frame.shared().memory.rested();
         let killed = frame.shared().killed.take();
         frame.shared().host = None;
-        pace::rests(frame.shared());
+        if self.insecure {
+            match world {
+                World::Scripts => libs::enter_scripts(&mut frame),
+                World::Functions => libs::enter_functions(&mut frame),
+            }
+        }
         let outcome = match &killed {
             _ if code == ffi::LUA_OK && killed.is_none() => Ok(()),
             Some(why) => {

@@ -487,6 +487,156 @@ fn states_share_one_budget() {
     assert_eq!(budget.used_bytes(), 0);
 }
 
+/// What it has left is collected behind the run, the coroutine among it: nobody is to know that any more.
+#[test]
+fn a_coroutine_whose_error_ends_the_script_is_forgotten() {
+    let mut vm = support::vm();
+    for wrapped in ["error('over')", "local s = nil .. 'x'", "redis.call('fail')", "while true do end"] {
+        let script = format!(
+            "coroutine.wrap(function() local t = {{}} for i = 1, 26 do t[i] = string.rep('x', 1024 * 1024) .. i end \
+             {wrapped} end)()"
+        );
+        let chunk = vm.compile(script.as_bytes()).expect("it compiles");
+        let mut host = Answering { ticks_left: 1000 };
+        vm.call(World::Scripts, &chunk, (&[], &[]), &mut host).expect_err("it raises");
+        assert!(vm.used_bytes() < 4 << 20, "what it left is collected: {wrapped}");
+        assert_eq!(support::eval_on(&mut vm, "return 1", (&[], &[])), "1");
+    }
+}
+
+/// As Valkey 9.1.2 has them: an instance has its own, and what scripts have set there functions do not see.
+#[test]
+fn each_cjson_has_its_own_settings() {
+    let mut vm = support::vm();
+    for (script, reply) in [
+        (
+            "cjson.encode_max_depth(7) local j = cjson.new() j.encode_max_depth(3) \
+          return {cjson.encode_max_depth(), j.encode_max_depth(), cjson.new().encode_max_depth()}",
+            "[7 3 1000]",
+        ),
+        (
+            "cjson.encode_number_precision(3) return {cjson.encode(1/3), cjson.new().encode(1/3)}",
+            "[\"0.333\" \"0.33333333333333\"]",
+        ),
+        ("cjson.decode_max_depth(1) return type(cjson.new().decode('[[1]]'))", "\"table\""),
+        (
+            "local j = cjson.new() j.encode_sparse_array(true) \
+          return {j.encode({[100] = 1}), (pcall(cjson.encode, {[100] = 1})) and 1 or 0}",
+            "[\"{\\\"100\\\":1}\" 0]",
+        ),
+        // What was set above holds for the scripts behind it.
+        (
+            "return {cjson.encode_max_depth(), cjson.encode_number_precision(), cjson.decode_max_depth()}",
+            "[7 3 1]",
+        ),
+    ] {
+        assert_eq!(support::eval_on(&mut vm, script, (&[], &[])), reply, "{script}");
+    }
+    let library = b"redis.register_function('f', function() return cjson.encode_max_depth() end)";
+    let mut host = Answering::default();
+    let functions = vm.load_library(library, &mut host).expect("it loads");
+    vm.call(World::Functions, &functions[0].chunk, (&[], &[]), &mut host).expect("it runs");
+    assert_eq!(support::result_of(&mut vm, World::Functions), "1000");
+}
+
+/// As Valkey 9.1.2 answers them.
+#[test]
+fn errors_that_are_objects_say_what_their_metatable_has() {
+    let class = "local e = setmetatable({}, {__index = {err = 'MY line'}}) ";
+    for (script, reply) in [
+        ("error(e)", "-MY line script: on @user_script:1."),
+        ("local _, told = pcall(error, e) return told", "\"MY line\""),
+        (
+            "local _, told = xpcall(function() error(e) end, function(e) return e end) return tostring(told == e)",
+            "\"true\"",
+        ),
+        ("return {pcall()}", "[nil \"attempt to call a boolean value\"]"),
+        ("return __redis__err__handler('x')", "-ERR x"),
+        (
+            "local t = __server__err__handler({err = 'A b'}) return {t.err, t.source, t.line}",
+            "[\"A b\" \"@user_script\" 1]",
+        ),
+        // One that loops is ended as others are.
+        ("error(setmetatable({}, {__index = function() while true do end end}))", "-ERR told to end"),
+    ] {
+        let told = eval_with(&format!("{class}{script}"), &mut Answering { ticks_left: 100 });
+        assert!(told.starts_with(reply), "{script}: {told}");
+    }
+}
+
+/// `lua-enable-insecure-api`.
+#[test]
+fn environments_and_proxies_are_there_if_that_is_wanted() {
+    let identity =
+        Identity { redis_version: "7.4.0", valkey_version: "9.1.0", server_name: "x", insecure: true };
+    let mut vm = Vm::new(std::sync::Arc::new(Budget::new(32 << 20)), &identity).expect("memory");
+    let read_only = "-ERR user_script:1: Attempt to modify a readonly table script: on @user_script:1.";
+    let proxy = "local p = newproxy(true) local m = getmetatable(p) ";
+    let finalizer = "-ERR user_script:1: a proxy has no finalizer here script: on @user_script:1.";
+    for (script, reply) in [
+        ("local f = function() return x end setfenv(f, {x = 5}) return f()".to_owned(), "5"),
+        ("return getfenv() == _G and getfenv(redis.call) == _G and getfenv(0) == _G".to_owned(), "1"),
+        ("getfenv(redis.call).x = 1".to_owned(), read_only),
+        ("setfenv(0, {}) return 1".to_owned(), "1"),
+        // The next one has all of it again.
+        ("return type(redis.call)".to_owned(), "\"function\""),
+        (
+            "return {type(newproxy()), getmetatable(newproxy(false)) == nil and 1 or 0}".to_owned(),
+            "[\"userdata\" 1]",
+        ),
+        (format!("{proxy} m.__index = function(_, key) return key end return p.hello"), "\"hello\""),
+        (format!("{proxy} m.__len = function() return 7 end return {{#p, #newproxy(p)}}"), "[7 7]"),
+        (format!("{proxy} m.__gc = function() end"), finalizer),
+        (format!("{proxy} rawset(m, '__gc', function() end)"), finalizer),
+        (
+            format!("{proxy} setmetatable(m, nil)"),
+            "-ERR user_script:1: cannot change a protected metatable script: on @user_script:1.",
+        ),
+        (
+            "newproxy(1)".to_owned(),
+            "-ERR user_script:1: bad argument #1 to 'newproxy' (boolean or proxy expected) script: on @user_script:1.",
+        ),
+    ] {
+        assert_eq!(support::eval_on(&mut vm, &script, (&[], &[])), reply, "{script}");
+    }
+    assert!(eval("return type(rawget(_G, 'newproxy'))").contains("nil"));
+}
+
+/// What a library says of its functions is kept beside Lua's memory.
+#[test]
+fn what_a_library_registers_is_bounded() {
+    for (library, told) in [
+        ("redis.register_function(('n'):rep(1024), function() end)", ""),
+        ("redis.register_function(('n'):rep(1025), function() end)", "longer than 1024 bytes"),
+        (
+            "redis.register_function{function_name='f', callback=function() end, description=('d'):rep(2^20)}",
+            "longer than 1 MiB together",
+        ),
+        (
+            "for i = 1, 20 do redis.register_function{function_name='f' .. i, callback=function() end, \
+          description=('d'):rep(60000)} end",
+            "longer than 1 MiB together",
+        ),
+        (
+            "for i = 1, 10 do redis.register_function{function_name='f' .. i, callback=function() end, \
+          description=('d'):rep(60000), flags={'no-writes', 'no-writes'}} end",
+            "",
+        ),
+        (
+            "local flags = {} for i = 1, 10 do flags[i] = 'no-writes' end flags[11] = 'x' \
+          redis.register_function{function_name='f', callback=function() end, flags=flags}",
+            "unknown flag given",
+        ),
+    ] {
+        let mut vm = support::vm();
+        let loaded = vm.load_library(library.as_bytes(), &mut Answering::default());
+        match loaded {
+            Ok(_) => assert!(told.is_empty(), "{library}"),
+            Err(error) => assert!(!told.is_empty() && error.contains(told), "{library}: {error}"),
+        }
+    }
+}
+
 #[test]
 fn a_state_is_made_where_the_memory_is_full() {
     let budget = std::sync::Arc::new(Budget::new(1));

@@ -1,7 +1,7 @@
 //! Owns: what a directive is: its name, the kind of its value, whether it may change while the server runs, and what
 //! follows from it. Does not own: which there are (`super::table`), reading their values (`super::value`).
 
-use weft_lua::Budget;
+use crate::script::Scripts;
 use weft_store::Keyspace;
 
 use super::Settings;
@@ -100,8 +100,8 @@ pub struct Reach<'e> {
     pub acl: &'e Acl,
     /// What must be asked for before a request runs.
     pub special: &'e Special,
-    /// Memory of scripts.
-    pub script_memory: &'e Budget,
+    /// Scripts and functions.
+    pub scripts: &'e Scripts,
     /// What has to be looked at again.
     pub then: &'e dyn Follow,
 }

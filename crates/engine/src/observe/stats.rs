@@ -15,6 +15,8 @@ use crate::histogram::{Counts, Histogram, bucket_of};
 
 /// Kinds of errors with a prefix of their own (of scripts) that are told apart.
 const OTHER_ERRORS_MAX: usize = 128;
+/// Bytes of such a prefix, as in Valkey; an error with a longer one is counted as `ERR`.
+const WORD_BYTES_MAX: usize = 30;
 /// What they are counted under when there are more.
 const OVERFLOW: &str = "ERRORSTATS_OVERFLOW";
 /// Samples that a rate is the mean of.
@@ -215,6 +217,14 @@ pub fn bump(figure: &AtomicU64, by: u64) {
     figure.store(figure.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
+/// The word of an error that it is counted under, if that is one of its own. One that is long, or behind which nothing
+/// stands, is none: that is text, of which there may be any.
+fn own_word(error: &Error) -> Option<&str> {
+    let prefix = error.prefix.as_deref()?;
+    let word = prefix.strip_suffix(' ').or_else(|| (!error.text.is_empty()).then_some(prefix))?;
+    (word.len() <= WORD_BYTES_MAX).then_some(word)
+}
+
 impl WorkerStats {
     fn new() -> Self {
         Self {
@@ -233,11 +243,11 @@ impl WorkerStats {
     #[cold]
     pub fn error(&self, error: &Error) {
         bump(&self.errors, 1);
-        let Some(prefix) = &error.prefix else { return bump(&self.by_error[error.code as usize], 1) };
+        let Some(word) = own_word(error) else { return bump(&self.by_error[error.code as usize], 1) };
         let mut prefixes = self.by_prefix.lock();
-        let known = prefixes.len() < OTHER_ERRORS_MAX || prefixes.contains_key(prefix);
-        let prefix = if known { prefix.clone() } else { OVERFLOW.into() };
-        *prefixes.entry(prefix).or_default() += 1;
+        let known = prefixes.len() < OTHER_ERRORS_MAX || prefixes.contains_key(word);
+        let word = if known { word } else { OVERFLOW };
+        *prefixes.entry(word.into()).or_default() += 1;
     }
     fn clear(&self) {
         let traffic = self.traffic.figures();

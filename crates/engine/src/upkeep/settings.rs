@@ -36,7 +36,7 @@ impl Engine {
             keyspace: &self.keyspace,
             acl: &self.acl,
             special: &self.special,
-            script_memory: &self.scripts.budget,
+            scripts: &self.scripts,
             then: self,
         }
     }

@@ -75,6 +75,12 @@ impl<'f> Frame<'f> {
     pub fn arg_any(&mut self, arg: usize) -> Result<(), Raise> {
         if self.kind(arg as i32) == Kind::None { Err(self.arg_error(arg, "value expected")) } else { Ok(()) }
     }
+    /// Whether so many bytes more are within the limit, as it is: nothing is collected, and nobody is asked.
+    #[must_use]
+    pub fn has_room(&self, bytes: usize) -> bool {
+        // SAFETY: only read, while nobody else has what is shared.
+        unsafe { (*self.shared).memory.fits(bytes) }
+    }
     /// Bytes of memory that a result of this size would take are refused above the limit.
     pub(crate) fn fits(&mut self, bytes: usize) -> Result<(), Raise> {
         if self.shared().memory.fits(bytes) { Ok(()) } else { self.fits_behind_all(bytes) }

@@ -180,8 +180,13 @@ fn missing_given(frame: &mut Frame<'_>) -> Answer {
 
 /// As scripts know it from before errors were tables: of such an error it gives the line.
 fn pcall(frame: &mut Frame<'_>) -> Answer {
-    frame.arg_any(1)?;
     let args = frame.args();
+    if args == 0 {
+        // What Valkey's finds in the function's place.
+        frame.push_boolean(false);
+        frame.push_bytes(b"attempt to call a boolean value");
+        return Ok(2);
+    }
     frame.reserve(args + 2)?;
     let before = frame.top();
     for at in 1..=args {
@@ -195,7 +200,7 @@ fn pcall(frame: &mut Frame<'_>) -> Answer {
         return Ok(results + 1);
     }
     if frame.kind(-1) == Kind::Table {
-        frame.field(-1, "err");
+        push_line(frame)?;
         if matches!(frame.kind(-1), Kind::String | Kind::Number) {
             frame.remove(before as i32 + 1);
         } else {
@@ -206,6 +211,20 @@ fn pcall(frame: &mut Frame<'_>) -> Answer {
     frame.insert(before as i32 + 1);
     Ok(2)
 }
+
+/// Pushes the field `err` of the table on top. An error that has a metatable may have it from there.
+pub(crate) fn push_line(frame: &mut Frame<'_>) -> Result<(), Raise> {
+    frame.field(-1, LINE);
+    if frame.kind(-1) != Kind::Nil || !frame.metatable(-2) {
+        return Ok(());
+    }
+    // The table stands below nil and the metatable.
+    frame.pop(2);
+    frame.push_bytes(LINE.as_bytes());
+    frame.get_caught(-2)
+}
+/// The field of an error's table that has its line.
+pub(crate) const LINE: &str = "err";
 
 /// The handler runs behind the error and not where it was raised: there Lua calls no hook if it was the hook that
 /// raised
@@ -281,6 +300,7 @@ fn rawset(frame: &mut Frame<'_>) -> Answer {
     frame.arg_any(2)?;
     frame.arg_any(3)?;
     writable(frame, 1)?;
+    super::proxies::check_set(frame, 1, 2)?;
     match frame.kind(2) {
         Kind::Nil => return Err(frame.plain_error("table index is nil")),
         Kind::Number if frame.number(2).is_some_and(f64::is_nan) => {

@@ -1,7 +1,6 @@
 //! Owns: `cjson`: its settings and encoding. Does not own: decoding (`super::json_decode`).
 
 use crate::frame::{Answer, Frame, Kind, PIECE_BYTES, Raise, c_function};
-use crate::libs::set_functions;
 
 /// What `cjson` was told.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +43,7 @@ impl Default for Settings {
 /// Tables nested in what is encoded or decoded, whatever the settings say: each takes some of the stack.
 pub(super) const DEPTH_MAX: i64 = 1000;
 
+/// Pushes the library, with settings of its own, which each of its functions keeps.
 pub(super) fn open(frame: &mut Frame<'_>) {
     frame.push_table(0, 14);
     let functions = [
@@ -58,13 +58,24 @@ pub(super) fn open(frame: &mut Frame<'_>) {
         ("decode_invalid_numbers", c_function!(decode_invalid_numbers)),
         ("new", c_function!(new)),
     ];
-    set_functions(frame, &functions);
+    frame.push_object(Settings::default());
+    for (name, function) in functions {
+        frame.push_copy(-1);
+        frame.push_function(function, 1);
+        frame.set_field(-3, name);
+    }
+    frame.pop_any(1);
     frame.push_null();
     frame.set_field(-2, "null");
     for (name, value) in [("_NAME", "cjson"), ("_VERSION", "2.1.0")] {
         frame.push_bytes(value.as_bytes());
         frame.set_field(-2, name);
     }
+}
+
+/// The settings of the library whose function runs.
+pub(super) fn settings<'s>(frame: &'s mut Frame<'_>) -> &'s mut Settings {
+    frame.kept_object(1)
 }
 
 fn new(frame: &mut Frame<'_>) -> Answer {
@@ -98,9 +109,9 @@ fn integer(
         if !(min..=max).contains(&value) {
             return Err(frame.arg_error(1, format!("expected integer between {min} and {max}")));
         }
-        *of(&mut frame.shared().json) = value;
+        *of(settings(frame)) = value;
     }
-    let value = *of(&mut frame.shared().json);
+    let value = *of(settings(frame));
     frame.push_number(value as f64);
     Ok(())
 }
@@ -116,9 +127,9 @@ fn word(frame: &mut Frame<'_>, arg: usize, words: &[&str]) -> Result<Option<usiz
 }
 fn switch(frame: &mut Frame<'_>, arg: usize, of: impl Fn(&mut Settings) -> &mut bool) -> Result<(), Raise> {
     if let Some(on) = word(frame, arg, &["off", "on"])? {
-        *of(&mut frame.shared().json) = on == 1;
+        *of(settings(frame)) = on == 1;
     }
-    let value = *of(&mut frame.shared().json);
+    let value = *of(settings(frame));
     frame.push_boolean(value);
     Ok(())
 }
@@ -161,9 +172,9 @@ fn encode_invalid_numbers(frame: &mut Frame<'_>) -> Answer {
     at_most(frame, 1)?;
     const ALL: [Invalid; 3] = [Invalid::Refused, Invalid::Written, Invalid::Null];
     if let Some(number) = word(frame, 1, &["off", "on", "null"])? {
-        frame.shared().json.encode_invalid = ALL[number];
+        settings(frame).encode_invalid = ALL[number];
     }
-    match frame.shared().json.encode_invalid {
+    match settings(frame).encode_invalid {
         Invalid::Null => frame.push_bytes(b"null"),
         invalid => frame.push_boolean(invalid == Invalid::Written),
     }
@@ -174,7 +185,7 @@ fn encode(frame: &mut Frame<'_>) -> Answer {
     if frame.args() != 1 {
         return Err(frame.arg_error(1, "expected 1 argument"));
     }
-    let mut encoder = Encoder { settings: frame.shared().json, out: Vec::with_capacity(256) };
+    let mut encoder = Encoder { settings: *settings(frame), out: Vec::with_capacity(256) };
     encoder.value(frame, 0)?;
     frame.fits(encoder.out.len())?;
     frame.push_bytes(&encoder.out);

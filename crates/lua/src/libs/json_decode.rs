@@ -16,7 +16,7 @@ pub(super) fn decode(frame: &mut Frame<'_>) -> Answer {
     }
     frame.fits(text.len())?;
     frame.step_bytes(text.len())?;
-    let settings = frame.shared().json;
+    let settings = *super::json::settings(frame);
     let mut decoder = Decoder {
         text,
         at: 0,

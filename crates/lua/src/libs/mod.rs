@@ -11,6 +11,7 @@ pub(crate) mod json;
 mod json_decode;
 mod msgpack;
 mod pattern;
+mod proxies;
 pub(crate) mod reply;
 pub(crate) mod server;
 mod strings;
@@ -34,9 +35,12 @@ const FUNCTION_FACE: &str = "weft.functions.metatable";
 const LIBRARIES: &[&str] =
     &["string", "table", "math", "os", "bit", "struct", "cjson", "cmsgpack", "coroutine"];
 /// Names of Lua's own basic library that scripts do not get.
-const REFUSED: &[&str] = &["dofile", "loadfile", "print", "newproxy", "module", "require"];
+const REFUSED: &[&str] = &["dofile", "loadfile", "print", "module", "require"];
 /// Only with `lua-enable-insecure-api`.
-const INSECURE: &[&str] = &["setfenv", "getfenv"];
+const INSECURE: &[&str] = &["setfenv", "getfenv", "newproxy"];
+
+/// What makes a table of an error, as scripts could always call it.
+const ERROR_HANDLERS: &[&str] = &["__server__err__handler", "__redis__err__handler"];
 
 /// Opens all libraries and makes both worlds. What stands on the stack behind it is of no use.
 pub(crate) fn open(frame: &mut Frame<'_>, identity: &Identity) -> Result<Given, Raise> {
@@ -58,6 +62,9 @@ pub(crate) fn open(frame: &mut Frame<'_>, identity: &Identity) -> Result<Given, 
     tables::open(frame, names);
     dice::open(frame, names);
     base::open(frame, names);
+    if identity.insecure {
+        proxies::open(frame, names);
+    }
     for (name, open) in [
         ("bit", bits::open as fn(&mut Frame<'_>)),
         ("struct", structs::open),
@@ -73,6 +80,10 @@ pub(crate) fn open(frame: &mut Frame<'_>, identity: &Identity) -> Result<Given, 
     // What functions of libraries find is the same without what only scripts have.
     copy_of(frame, names);
     let own = frame.absolute(-1);
+    // But for what was set in it.
+    json::open(frame);
+    base::face(frame, None);
+    frame.set_field(own, "cjson");
     server::open(frame, identity, server::Part::Functions);
     base::face(frame, None);
     frame.push_copy(-1);
@@ -97,6 +108,10 @@ pub(crate) fn open(frame: &mut Frame<'_>, identity: &Identity) -> Result<Given, 
     base::name_missing(frame, library);
     frame.set_field(Frame::REGISTRY, LIBRARY_NAMES);
 
+    for name in ERROR_HANDLERS {
+        frame.push_function(crate::vm::HANDLER, 0);
+        frame.set_field(names, name);
+    }
     server::open(frame, identity, server::Part::Scripts);
     base::face(frame, None);
     frame.push_copy(-1);

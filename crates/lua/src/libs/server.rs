@@ -28,6 +28,10 @@ const FEW_ARGS: usize = 16;
 
 /// Functions that one library may register.
 const REGISTERED_MAX: usize = 10_000;
+/// Bytes of a function's name.
+const NAME_BYTES_MAX: usize = 1 << 10;
+/// Bytes of names and descriptions of one library together: they are kept beside Lua's memory, once for all workers.
+const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// Pushes the table.
 pub(super) fn open(frame: &mut Frame<'_>, identity: &Identity, part: Part) {
@@ -162,13 +166,26 @@ fn run(frame: &mut Frame<'_>) -> Result<Called, Raise> {
         frame.tick()?;
     }
     let called = with_args(frame, |frame, args| frame.with_host(|host, frame| host.call(args, frame)))?;
-    called.ok_or_else(|| fail(frame, "commands can be called while a script runs, and none does"))
+    match called {
+        Some(Called::NoRoom) => behind_all(frame),
+        Some(called) => Ok(called),
+        None => Err(fail(frame, "commands can be called while a script runs, and none does")),
+    }
+}
+/// A reply for which there was no room: there may be when everything that is not used has been collected.
+#[cold]
+fn behind_all(frame: &mut Frame<'_>) -> Result<Called, Raise> {
+    frame.collect();
+    match frame.with_host(|host, frame| host.push_again(frame)) {
+        None | Some(Called::NoRoom) => Err(fail(frame, "not enough memory for the reply of this call")),
+        Some(called) => Ok(called),
+    }
 }
 
 fn call(frame: &mut Frame<'_>) -> Answer {
     match run(frame)? {
-        Called::Reply => Ok(1),
         Called::Error => Err(frame.raise_top()),
+        _ => Ok(1),
     }
 }
 fn pcall(frame: &mut Frame<'_>) -> Answer {
@@ -351,27 +368,64 @@ fn register_function(frame: &mut Frame<'_>) -> Answer {
         2 => positional(frame)?,
         _ => return Err(fail(frame, "wrong number of arguments to server.register_function")),
     };
-    let registered = frame.shared().registering.get_or_insert_default();
-    if registered.len() == REGISTERED_MAX {
+    if function.name.len() > NAME_BYTES_MAX {
+        return Err(fail(frame, "the name of a function is longer than 1024 bytes"));
+    }
+    let registering = frame.shared().registering.get_or_insert_default();
+    if registering.functions.len() == REGISTERED_MAX {
         return Err(fail(frame, "a library registers at most 10000 functions"));
     }
-    registered.push(function);
+    let bytes = function.name.len() + function.description.as_ref().map_or(0, Vec::len);
+    if registering.text_bytes + bytes > TEXT_BYTES_MAX {
+        return Err(fail(
+            frame,
+            "names and descriptions of a library's functions are longer than 1 MiB together",
+        ));
+    }
+    registering.text_bytes += bytes;
+    let Declared { name, description, flags } = function;
+    let chunk = keep(frame);
+    let registering = frame.shared().registering.get_or_insert_default();
+    registering.functions.push(Registered { name, description, flags, chunk });
     Ok(0)
 }
 
-fn positional(frame: &mut Frame<'_>) -> Result<Registered, Raise> {
+/// What a library says of a function, which stands on top.
+struct Declared {
+    name: Vec<u8>,
+    description: Option<Vec<u8>>,
+    flags: u32,
+}
+/// What a library registers while it is loaded.
+#[derive(Default)]
+pub(crate) struct Registering {
+    pub(crate) functions: Vec<Registered>,
+    /// Bytes of their names and descriptions.
+    text_bytes: usize,
+}
+
+/// The text at a place, or as much of it as shows that it is too long.
+fn text_at(frame: &mut Frame<'_>, at: i32) -> Vec<u8> {
+    frame.push_copy(at);
+    let bytes = frame.bytes(-1).unwrap_or_default();
+    let text = bytes[..bytes.len().min(TEXT_BYTES_MAX + 1)].to_vec();
+    frame.pop(1);
+    text
+}
+
+fn positional(frame: &mut Frame<'_>) -> Result<Declared, Raise> {
     if !matches!(frame.kind(1), Kind::String | Kind::Number) {
         return Err(fail(frame, "first argument to server.register_function must be a string"));
     }
     if frame.kind(2) != Kind::Function {
         return Err(fail(frame, "second argument to server.register_function must be a function"));
     }
-    let name = frame.arg_bytes(1)?.to_vec();
+    let name = text_at(frame, 1);
     frame.push_copy(2);
-    Ok(Registered { name, description: None, flags: 0, chunk: keep(frame) })
+    Ok(Declared { name, description: None, flags: 0 })
 }
 
-fn named(frame: &mut Frame<'_>) -> Result<Registered, Raise> {
+fn named(frame: &mut Frame<'_>) -> Result<Declared, Raise> {
     if frame.kind(1) != Kind::Table {
         let text = "calling server.register_function with a single argument is only applicable to Lua table \
                     (representing named arguments).";
@@ -390,18 +444,14 @@ fn named(frame: &mut Frame<'_>) -> Result<Registered, Raise> {
         let text = matches!(frame.kind(-1), Kind::String | Kind::Number);
         let must = match &key[..] {
             b"function_name" if text => {
-                frame.push_copy(-1);
-                name = frame.bytes(-1).map(<[u8]>::to_vec);
-                frame.pop(1);
+                name = Some(text_at(frame, -1));
                 None
             }
             b"function_name" => {
                 Some("function_name argument given to server.register_function must be a string")
             }
             b"description" if text => {
-                frame.push_copy(-1);
-                description = frame.bytes(-1).map(<[u8]>::to_vec);
-                frame.pop(1);
+                description = Some(text_at(frame, -1));
                 None
             }
             b"description" => Some("description argument given to server.register_function must be a string"),
@@ -410,7 +460,7 @@ fn named(frame: &mut Frame<'_>) -> Result<Registered, Raise> {
                 None
             }
             b"callback" => Some("callback argument given to server.register_function must be a function"),
-            b"flags" if frame.kind(-1) == Kind::Table => match read_flags(frame) {
+            b"flags" if frame.kind(-1) == Kind::Table => match read_flags(frame)? {
                 Some(read) => {
                     flags = read;
                     None
@@ -441,13 +491,14 @@ fn named(frame: &mut Frame<'_>) -> Result<Registered, Raise> {
         }
         frame.pop(1);
     }
-    Ok(Registered { name, description, flags, chunk: keep(frame) })
+    Ok(Declared { name, description, flags })
 }
 
-/// The flags of the table on top.
-fn read_flags(frame: &mut Frame<'_>) -> Option<u32> {
+/// The flags of the table on top; nothing where one is unknown.
+fn read_flags(frame: &mut Frame<'_>) -> Result<Option<u32>, Raise> {
     let mut flags = 0;
     for index in 1.. {
+        frame.step(1)?;
         frame.raw_get_at(-1, index);
         if frame.kind(-1) == Kind::Nil {
             frame.pop(1);
@@ -455,7 +506,8 @@ fn read_flags(frame: &mut Frame<'_>) -> Option<u32> {
         }
         let one = frame.bytes(-1).and_then(flag::of);
         frame.pop(1);
-        flags |= one?;
+        let Some(one) = one else { return Ok(None) };
+        flags |= one;
     }
-    Some(flags)
+    Ok(Some(flags))
 }

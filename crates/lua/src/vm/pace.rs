@@ -65,6 +65,10 @@ impl Pace {
             called: None,
         }
     }
+    /// Whether nothing runs, or this coroutine. Another one may be collected, and is not to be told anything then.
+    pub(crate) fn is_at_rest_or(&self, coroutine: *mut lua_State) -> bool {
+        self.running.is_null() || self.running == coroutine
+    }
     /// A run begins.
     pub(super) const fn begin(&mut self) {
         (self.by_time, self.hooked, self.looked) = (STEPS_MAX, None, None);

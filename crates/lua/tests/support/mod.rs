@@ -61,13 +61,15 @@ fn run(vm: &mut Vm, script: &str, given: Given<'_>, host: &mut Answering) -> Str
         Err(error) => return format!("!{error}"),
     };
     match vm.call(World::Scripts, &chunk, given, host) {
-        Ok(()) => {
-            let mut out = Text::default();
-            vm.write(World::Scripts, &mut out);
-            out.text
-        }
+        Ok(()) => result_of(vm, World::Scripts),
         Err(error) => format!("-{}", String::from_utf8_lossy(&error.line)),
     }
+}
+/// The result of the call before.
+pub fn result_of(vm: &mut Vm, world: World) -> String {
+    let mut out = Text::default();
+    vm.write(world, &mut out);
+    out.text
 }
 
 #[derive(Debug, Default)]

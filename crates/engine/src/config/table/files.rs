@@ -106,12 +106,15 @@ pub(super) const LIST: &[Directive] = &[
     int("busy-reply-threshold", (0, ANY), "5000")
         .alias("lua-time-limit")
         .acts(|e, v| e.settings.busy_reply_ms.store(v.number as u64, Relaxed)),
-    switch("lua-enable-insecure-api", "no")
-        .alias("lua-enable-deprecated-api")
-        .protected()
-        .hidden()
-        .acts(|e, v| e.settings.lua_insecure.store(v.number != 0, Relaxed)),
+    switch("lua-enable-insecure-api", "no").alias("lua-enable-deprecated-api").protected().hidden().acts(
+        |e, v| {
+            // States of Lua are made anew with it, and scripts are forgotten, as in Valkey.
+            if e.settings.lua_insecure.swap(v.is_on(), Relaxed) != v.is_on() {
+                e.scripts.flush();
+            }
+        },
+    ),
     memory("script-memory-limit", (1 << 20, ANY), "268435456")
-        .acts(|e, v| e.script_memory.set_limit(v.number as usize)),
+        .acts(|e, v| e.scripts.budget.set_limit(v.number as usize)),
     switch("script-kill-undo", "no").acts(|e, v| e.settings.script_kill_undo.store(v.number != 0, Relaxed)),
 ];

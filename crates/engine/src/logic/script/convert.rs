@@ -13,13 +13,38 @@ use crate::error::{Error, ErrorCode};
 use crate::reply::{Aggregate, Item, Items, ReplySink};
 use crate::stats::WorkerStats;
 
-/// Pushes the next value of a reply.
-pub(crate) fn push(frame: &mut Frame<'_>, items: &mut Items<'_>, resp: u8) {
-    let Some(item) = items.next() else { return frame.push_nil() };
+/// Pushes a reply: one value, or nothing where there is no memory for it.
+pub(crate) fn push(frame: &mut Frame<'_>, items: &mut Items<'_>, resp: u8) -> Pushed {
+    let before = frame.top();
+    let pushed = push_next(frame, items, resp);
+    if pushed.is_err() {
+        frame.pop(frame.top() - before);
+    }
+    pushed
+}
+/// There is no memory for a reply, or no place on the stack.
+#[derive(Debug)]
+pub(crate) struct NoRoom;
+
+type Pushed = std::result::Result<(), NoRoom>;
+
+/// Texts up to this size are not asked for.
+const SHORT_BYTES_MAX: usize = 4 << 10;
+
+fn push_next(frame: &mut Frame<'_>, items: &mut Items<'_>, resp: u8) -> Pushed {
+    let Some(item) = items.next() else {
+        frame.push_nil();
+        return Ok(());
+    };
     let flat = resp == 2;
     let text = |frame: &mut Frame<'_>, value: f64| {
         frame.push_bytes(double_text(value, &mut [0; DOUBLE_TEXT_MAX]));
     };
+    if let Item::Bulk(bytes) | Item::Verbatim(_, bytes) = item {
+        has_room(frame, bytes.len())?;
+    } else if let Item::Shared(value) = item {
+        has_room(frame, value.as_slice().len())?;
+    }
     match item {
         Item::Simple(text) => single(frame, "ok", |frame| frame.push_bytes(text.as_bytes())),
         Item::Error(error) => push_error(frame, error.line, true),
@@ -48,8 +73,13 @@ pub(crate) fn push(frame: &mut Frame<'_>, items: &mut Items<'_>, resp: u8) {
         }),
         Item::Null | Item::NullArray if flat => frame.push_boolean(false),
         Item::Null | Item::NullArray => frame.push_nil(),
-        Item::Open(aggregate, len) => push_aggregate(frame, items, (aggregate, len), resp),
+        Item::Open(aggregate, len) => push_aggregate(frame, items, (aggregate, len), resp)?,
     }
+    Ok(())
+}
+
+fn has_room(frame: &Frame<'_>, bytes: usize) -> Pushed {
+    if bytes <= SHORT_BYTES_MAX || frame.has_room(bytes) { Ok(()) } else { Err(NoRoom) }
 }
 
 /// Pushes an error's table. `counted`: it is that of a command, and was counted.
@@ -72,34 +102,38 @@ fn push_aggregate(
     items: &mut Items<'_>,
     (aggregate, len): (Aggregate, usize),
     resp: u8,
-) {
-    // Replies are not as deep as the stack; one that is ends there.
-    if frame.reserve(8).is_err() {
-        return;
+) -> Pushed {
+    // Replies are not as deep as the stack.
+    if !frame.has_places(8) || !frame.has_room(0) {
+        return Err(NoRoom);
     }
     match (aggregate, resp) {
-        (Aggregate::Map, 3) | (Aggregate::MapOfArrays, 3) => single(frame, "map", |frame| {
+        (Aggregate::Map, 3) | (Aggregate::MapOfArrays, 3) => {
+            frame.push_table(0, 1);
             frame.push_table(0, len);
-            for _ in 0..len {
-                push(frame, items, resp);
-                push(frame, items, resp);
+            for at in 0..len {
+                push_element(frame, items, (at, resp))?;
+                push_next(frame, items, resp)?;
                 set_pair(frame);
             }
-        }),
-        (Aggregate::Set, 3) => single(frame, "set", |frame| {
+            frame.set_field(-2, "map");
+        }
+        (Aggregate::Set, 3) => {
+            frame.push_table(0, 1);
             frame.push_table(0, len);
-            for _ in 0..len {
-                push(frame, items, resp);
+            for at in 0..len {
+                push_element(frame, items, (at, resp))?;
                 frame.push_boolean(true);
                 set_pair(frame);
             }
-        }),
+            frame.set_field(-2, "set");
+        }
         (Aggregate::Pairs, 3) | (Aggregate::MapOfArrays, _) => {
             frame.push_table(len, 0);
             for pair in 1..=len {
                 frame.push_table(2, 0);
                 for at in 1..=2 {
-                    push(frame, items, resp);
+                    push_element(frame, items, (pair, resp))?;
                     frame.raw_set_at(-2, at);
                 }
                 frame.raw_set_at(-2, pair);
@@ -109,11 +143,23 @@ fn push_aggregate(
             let count = aggregate.elements(len);
             frame.push_table(count, 0);
             for at in 1..=count {
-                push(frame, items, resp);
+                push_element(frame, items, (at, resp))?;
                 frame.raw_set_at(-2, at);
             }
         }
     }
+    Ok(())
+}
+
+/// Elements behind which it is asked again whether there is room.
+const ELEMENTS: usize = 64;
+
+/// Pushes an element, which is one of many.
+fn push_element(frame: &mut Frame<'_>, items: &mut Items<'_>, (at, resp): (usize, u8)) -> Pushed {
+    if at.is_multiple_of(ELEMENTS) && !frame.has_room(0) {
+        return Err(NoRoom);
+    }
+    push_next(frame, items, resp)
 }
 
 /// Takes a key and a value and sets them; what cannot be a key is left out.
@@ -188,7 +234,8 @@ impl Out for Result<'_, '_> {
 /// and so that what is counted by its code forges no line of INFO.
 #[must_use]
 pub(crate) fn error_of(line: &[u8]) -> Error {
-    let line = String::from_utf8_lossy(line).replace(['\r', '\n'], " ");
+    let line = String::from_utf8_lossy(line);
+    let line = line.trim_end_matches(['\r', '\n']).replace(['\r', '\n'], " ");
     match line.split_once(' ') {
         Some(("ERR", text)) => Error::err(text.to_owned()),
         Some((prefix, text)) => match ErrorCode::ALL.iter().find(|code| code.prefix() == prefix) {

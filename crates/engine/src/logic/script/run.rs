@@ -350,10 +350,7 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
                 if let Some(reply) = self.inner.captured() {
                     engine.scripts.tracer.trace(args, Ok(reply));
                 }
-                let mut items = self.inner.reply();
-                let is_error = items.are_error();
-                convert::push(reply, &mut items, self.resp);
-                if is_error { Called::Error } else { Called::Reply }
+                self.push_again(reply)
             }
             Err(_) if self.strayed => {
                 reply.push_error(STRAYED);
@@ -368,6 +365,16 @@ impl Host for ScriptRun<'_, '_, '_, '_> {
                 convert::push_error(reply, &line, true);
                 Called::Error
             }
+        }
+    }
+
+    fn push_again(&mut self, reply: &mut Frame<'_>) -> Called {
+        let mut items = self.inner.reply();
+        let is_error = items.are_error();
+        match convert::push(reply, &mut items, self.resp) {
+            Ok(()) if is_error => Called::Error,
+            Ok(()) => Called::Reply,
+            Err(convert::NoRoom) => Called::NoRoom,
         }
     }
 
