@@ -416,6 +416,95 @@ fn a_script_that_has_written_is_ended_by_shutdown_alone_or_taken_back() {
     while looping.0.read_line(&mut rest).unwrap_or(0) > 0 {}
 }
 
+/// Writes of every kind of value, which a script does and is killed then.
+const WRITES: &str = "local r = redis.call r('SET', 's', 'x') r('SET', 'new', 'x') r('PERSIST', 'fades') \
+    r('EXPIRE', 's', '100') r('INCR', 'n') r('LPOP', 'l') r('LMOVE', 'l', 'made', 'LEFT', 'RIGHT') \
+    r('LPUSH', 'waited', 'x') r('HDEL', 'h', 'a') r('HEXPIRE', 'h', '50', 'FIELDS', '1', 'b') r('SPOP', 'set') \
+    r('SADD', 'set', 'more') r('ZINCRBY', 'z', '5', 'a') r('ZPOPMIN', 'z') r('XADD', 'x', '3-1', 'f', 'v') \
+    r('XDEL', 'x', '1-1') r('XREADGROUP', 'GROUP', 'g', 'other', 'STREAMS', 'x', '>') r('XACK', 'x', 'g', '1-1') \
+    r('XGROUP', 'CREATE', 'x', 'g2', '0') r('XTRIM', 'x', 'MAXLEN', '0') r('PFADD', 'hll', 'b') \
+    r('SETBIT', 'bits', '0', '1') r('APPEND', 'long', 'more') r('RENAME', 's', 'renamed') r('DEL', 'del') \
+    r('GETEX', 'fades', 'EX', '5') r('PUBLISH', 'channel', 'said') r('SELECT', '1') r('SET', 'elsewhere', 'x') \
+    while true do end";
+
+#[test]
+fn all_that_a_killed_script_has_done_is_taken_back() {
+    let server = serve(&["--script-kill-undo", "yes", "--notify-keyspace-events", "KEA"]);
+    let [mut looping, mut other, mut watching, mut waiting, mut listening] =
+        [(); 5].map(|()| Client::new(&server));
+    let long = "l".repeat(20_000);
+    for command in [
+        &["SET", "s", "v"][..],
+        &["SET", "fades", "v", "PX", "600000"],
+        &["SET", "n", "5"],
+        &["RPUSH", "l", "a", "b", "c"],
+        &["HSET", "h", "a", "1", "b", "2"],
+        &["SADD", "set", "a", "b"],
+        &["ZADD", "z", "1", "a", "2", "b"],
+        &["XADD", "x", "1-1", "f", "v"],
+        &["XADD", "x", "2-1", "f", "v"],
+        &["XGROUP", "CREATE", "x", "g", "0"],
+        &["PFADD", "hll", "a"],
+        &["SETBIT", "bits", "7", "1"],
+        &["SET", "long", &long],
+        &["SET", "del", "v"],
+    ] {
+        assert!(!other.ask(command).starts_with('-'), "{command:?}");
+        // The rest of the bulk string.
+        if command[0] == "XADD" {
+            other.line();
+        }
+    }
+    other.byte_bulks(&["XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "x", ">"]);
+    let library = format!("#!lua name=l\nredis.register_function('f', function() {WRITES} end)");
+    other.byte_bulks(&["FUNCTION", "LOAD", &library]);
+    let all = |other: &mut Client| {
+        let mut keys = other.bulks(&["KEYS", "*"]);
+        keys.sort();
+        let of = |key: String| {
+            let kept = (other.byte_bulks(&["DUMP", &key]), other.ask(&["PEXPIRETIME", &key]));
+            (key, kept)
+        };
+        keys.into_iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(watching.ask(&["WATCH", "s", "l", "x", "new", "del"]), "+OK");
+    waiting.send(&["BLPOP", "waited", "0"]);
+    listening.send(&["PSUBSCRIBE", "*"]);
+    for _ in 0..6 {
+        listening.line();
+    }
+    while other.bulks(&["INFO", "clients"]).iter().all(|info| !info.contains("blocked_clients:1")) {}
+    let before = all(&mut other);
+    let changes = |other: &mut Client| {
+        let info = other.bulks(&["INFO", "persistence"]).concat();
+        info.lines().find(|line| line.starts_with("rdb_changes_since_last_save")).map(str::to_owned)
+    };
+    let changed = changes(&mut other);
+    for (run, kill) in [(&["EVAL", WRITES, "0"][..], "SCRIPT"), (&["FCALL", "f", "0"], "FUNCTION")] {
+        looping.send(run);
+        other.until_busy();
+        assert_eq!(other.ask(&[kill, "KILL"]), "+OK");
+        let ended = looping.line();
+        assert!(ended.starts_with(&format!("-ERR Script killed by user with {kill} KILL.")), "{ended}");
+        other.until_calm();
+        assert_eq!(all(&mut other), before, "{kill}");
+        assert_eq!(changes(&mut other), changed);
+        assert_eq!(
+            [other.ask(&["SELECT", "1"]), other.ask(&["DBSIZE"]), other.ask(&["SELECT", "0"])],
+            ["+OK", ":0", "+OK"]
+        );
+    }
+    assert_eq!(watching.ask(&["MULTI"]), "+OK");
+    assert_eq!(watching.ask(&["PING"]), "+QUEUED");
+    assert_eq!([watching.ask(&["EXEC"]), watching.line()], ["*1", "+PONG"]);
+    // Nobody was served or told anything: what comes first is of this.
+    assert_eq!(other.ask(&["PUBLISH", "channel", "now"]), ":1");
+    let told: Vec<String> = (0..9).map(|_| listening.line()).collect();
+    assert_eq!(told[8], "now", "{told:?}");
+    assert_eq!(other.ask(&["RPUSH", "waited", "served"]), ":1");
+    assert_eq!(waiting.bulk_pair(), ("waited".into(), "served".into()));
+}
+
 #[test]
 fn a_client_that_leaves_while_its_script_runs_does_not_end_it() {
     let server = serve(&[]);
