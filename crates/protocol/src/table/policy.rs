@@ -104,3 +104,13 @@ pub const LOOKS_AT_ALL: u64 = 1 << 48;
 pub const RUNS_STORED: u64 = 1 << 49;
 /// SORT: what its options look up stands in other keys.
 pub const LOOKS_UP: u64 = 1 << 50;
+/// Its first argument says for how many seconds it blocks.
+pub const TIME_FIRST: u64 = 1 << 51;
+/// Its last argument does.
+pub const TIME_LAST: u64 = 1 << 52;
+/// It blocks if its option BLOCK says so, for as many milliseconds.
+pub const TIME_OPTION: u64 = 1 << 53;
+/// Its first argument is a script, which it only brings.
+pub const BRINGS_SCRIPT: u64 = 1 << 54;
+/// Its first argument is a channel, of no slot, that it publishes to.
+pub const PUBLISHES: u64 = 1 << 55;
