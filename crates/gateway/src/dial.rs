@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 use weft_client::fleet::Wire;
-use weft_client::{Address, Config, Connection, Protocol, Reply};
+use weft_client::{Address, Config, Connection, Protocol, Reply, Timeouts};
 use weft_engine::Postponed;
 use weft_engine::mailbox::Recipient;
 
@@ -18,6 +18,9 @@ use crate::options::{Options, Sentinel};
 /// A connection on which nothing comes for so long is looked at by the system, which gives it up after as long again.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_TRIES: u32 = 3;
+
+/// The longest that one Sentinel is waited for.
+const SENTINEL_WAIT: Duration = Duration::from_secs(1);
 
 /// In the place of a connection's CLIENT ID: of what it is to be able to do it was asked nothing.
 pub(crate) const UNCHECKED: i64 = 0;
@@ -112,14 +115,17 @@ pub(crate) fn server(options: &Options, resp2: bool) -> weft_client::Result<Conn
     }
 }
 
-/// Asks one Sentinel after the other where the master is.
+/// Asks one Sentinel after the other where the master is, from the one that answered last on. One that says nothing
+/// holds up nobody for long.
 fn find(sentinel: &Sentinel, to: &Config) -> weft_client::Result<Address> {
     let mut last = weft_client::Error::Unexpected("no Sentinel knows a master of that name");
-    for address in &sentinel.addresses {
+    let wait = to.timeouts.reply.map_or(SENTINEL_WAIT, |wait| wait.min(SENTINEL_WAIT));
+    let (count, first) = (sentinel.addresses.len(), sentinel.last.load(Relaxed));
+    for at in (0..count).map(|step| (first + step) % count) {
         let asked = Connection::connect(
-            &Config { tls: to.tls.clone(), ..Config::at(address.clone()) }
+            &Config { tls: to.tls.clone(), ..Config::at(sentinel.addresses[at].clone()) }
                 .with_protocol(Protocol::Resp2)
-                .with_timeouts(to.timeouts),
+                .with_timeouts(Timeouts::all(Some(wait))),
         )
         .and_then(|mut asked| asked.command(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &sentinel.name]));
         match asked {
@@ -128,6 +134,7 @@ fn find(sentinel: &Sentinel, to: &Config) -> weft_client::Result<Address> {
                     && let (Ok(host), Ok(port)) = (std::str::from_utf8(host), std::str::from_utf8(port))
                     && let Ok(port) = port.parse()
                 {
+                    sentinel.last.store(at, Relaxed);
                     return Ok(Address::Tcp(host.into(), port));
                 }
             }
@@ -170,4 +177,48 @@ fn connect(options: &Options, checks: &Checks, resp2: bool) -> weft_client::Resu
         connection.command(&["SELECT", "0"])?;
     }
     Ok((connection.without_waiting()?, id))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Who listens and says nothing, and the master that the other one knows.
+    #[test]
+    fn a_sentinel_that_says_nothing_holds_up_nobody_for_long() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let speaks = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let port = |listener: &TcpListener| listener.local_addr().expect("it is bound").port();
+        let url = format!("sentinel://127.0.0.1:{},127.0.0.1:{}/main", port(&silent), port(&speaks));
+        thread::spawn(move || {
+            for stream in speaks.incoming().flatten() {
+                let (mut stream, mut piece) = (stream, [0; 4096]);
+                while let Ok(len @ 1..) = stream.read(&mut piece) {
+                    let asked = String::from_utf8_lossy(&piece[..len]).to_ascii_uppercase();
+                    let answer = match asked.contains("GET-MASTER-ADDR-BY-NAME") {
+                        true => "*2\r\n$1\r\nh\r\n$2\r\n42\r\n".to_string(),
+                        false => "+OK\r\n".repeat(asked.matches("\r\n*").count() + 1),
+                    };
+                    if stream.write_all(answer.as_bytes()).is_err() {
+                        break;
+                    }
+                }
+            }
+        });
+        let options = Options::to(&url).expect("it is a URL");
+        let sentinel = options.sentinel.as_ref().expect("there is one");
+        let to = options.to.clone().with_timeouts(Timeouts::all(Some(Duration::from_secs(600))));
+        let begun = Instant::now();
+        for _ in 0..2 {
+            let found = find(sentinel, &to).expect("one knows it");
+            assert_eq!(found, Address::Tcp("h".into(), 42));
+            // The second time it is asked first.
+            assert_eq!(sentinel.last.load(Relaxed), 1);
+        }
+        assert!(begun.elapsed() < Duration::from_secs(300), "{:?}", begun.elapsed());
+    }
 }

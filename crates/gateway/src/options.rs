@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use weft_client::{Address, Config, Timeouts};
@@ -83,10 +84,12 @@ fn read_password(path: &Path) -> Result<String, String> {
 /// Sentinels, and the name under which they know the server.
 #[derive(Clone, Debug)]
 pub struct Sentinel {
-    /// Asked in this order, until one answers.
+    /// Asked in this order, from the one that answered last on, until one answers.
     pub addresses: Vec<Address>,
     /// Their name for the server.
     pub name: String,
+    /// Which of them answered last: it is asked first.
+    pub(crate) last: Arc<AtomicUsize>,
 }
 
 /// What is wrong with an option, in words for whoever gave it.
@@ -241,7 +244,7 @@ fn read(url: &str) -> Result<(Config, Vec<Address>, Option<Sentinel>), String> {
         return Err("behind the Sentinels stands the server's name: sentinel://host:26379/mymaster".into());
     };
     let (to, addresses) = several(hosts, Some(SENTINEL_PORT), is_tls)?;
-    Ok((to, Vec::new(), Some(Sentinel { addresses, name: name.into() })))
+    Ok((to, Vec::new(), Some(Sentinel { addresses, name: name.into(), last: Arc::default() })))
 }
 
 fn parse(url: &str) -> Result<Config, String> {
