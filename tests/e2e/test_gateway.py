@@ -408,6 +408,19 @@ class Lost(unittest.TestCase):
                 self.assertIn(direct.call("GET", key), (None, "1"))
         self.assertEqual(self.relay.asked.count(b"write-alone"), 1)
 
+    def test_what_is_refused_when_it_is_confirmed_has_nothing_run_in_its_place(self):
+        wire, other = self.connect(), self.connect()
+        self.assertEqual(other.call("SET", "k", "v"), "+OK")
+        self.relay.hold_behind = b"news"
+        wire.send(request("SUBSCRIBE", "news"))
+        self.relay.wait_for_request(b"news")
+        self.assertEqual(other.call("CLIENT", "PAUSE", "1000000"), "+OK")
+        self.relay.hold_behind = None
+        self.relay.go_on()
+        self.assertIn("CLIENT PAUSE has begun", wire.reply())
+        self.assertEqual(other.call("CLIENT", "UNPAUSE"), "+OK")
+        self.assertEqual(wire.call("GET", "k"), "v")
+
     def test_a_read_goes_again_once(self):
         reader = self.connect()
         self.assertIsNone(reader.call("GET", "k"))

@@ -1,6 +1,8 @@
 """Owns: what in front of a cluster has to do with several nodes and with no key: scripts, that each node has for itself, channels, and
 events of keys; and a cluster under TLS. Does not own: where keys are (`test_gateway_cluster`)."""
 
+import os
+import signal
 import socket
 import tempfile
 import unittest
@@ -8,11 +10,14 @@ import unittest
 from behind import PATIENT, REDIS, BeforeMany, gateway
 from certificates import Authority
 from nodes import Cluster, program, wait_for
-from server import Closed, Respb, request
+from server import Closed, Respb, halt, request
 
 # Keys whose slots are of the first, second and third primary, as they begin.
 KEYS = ("b", "c", "a")
 SLOT_OF_B = 3300
+# More than the sockets between two processes take.
+NAMES = 100_000
+NAME_BYTES = 200
 # How long a script runs before its node says that it is busy.
 BUSY_MS = 50
 INCR = "return redis.call('INCR', KEYS[1])"
@@ -209,6 +214,24 @@ class Messages(BeforeMany, unittest.TestCase):
         # Given up when nobody wants them any more.
         subscriber.close()
         wait_for(lambda: publisher.call("PUBSUB", "SHARDCHANNELS") == [])
+
+    def test_a_node_that_reads_nothing_holds_up_its_own_channels_only(self):
+        subscriber, wants, asks = self.subscriber(("SUBSCRIBE", "news")), self.connect(3), self.connect()
+        silent = self.cluster.nodes[2]
+        self.assertEqual(silent.info("clients")["pubsub_clients"], "0", "it brings what is published anywhere")
+        halt(silent)
+        try:
+            wants.send(request("SSUBSCRIBE", *(f"{{a}}{number}".ljust(NAME_BYTES, "x") for number in range(NAMES))))
+            wait_for(lambda: "cmd=ssubscribe" in asks.call("CLIENT", "LIST"))
+            for number in range(20):
+                self.assertEqual(asks.call("PUBLISH", "news", number), 1)
+                self.assertEqual(subscriber.reply(), ["message", "news", str(number)])
+                self.subscriber(("SUBSCRIBE", f"other {number}")).close()
+        finally:
+            os.kill(silent.process.pid, signal.SIGCONT)
+        self.assertEqual({wants.reply()[0] for _ in range(NAMES)}, {"ssubscribe"})
+        wants.close()
+        wait_for(lambda: asks.call("PUBSUB", "SHARDCHANNELS") == [])
 
     def test_who_is_subscribed_where_a_slot_moves_is_closed(self):
         plain = self.subscriber(("SUBSCRIBE", "b"))

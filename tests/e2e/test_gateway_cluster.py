@@ -26,6 +26,7 @@ ROUNDS = int(os.environ.get("WEFT_ROUNDS", "2"))
 COUNTERS = 8
 CLIENTS = 8
 SHORT_MS = 2_000
+BLOCKED_SECONDS = 3
 # How long values are written that replicas are read behind.
 REPLICA_SECONDS = 3
 
@@ -147,6 +148,30 @@ class BehindCluster(BeforeMany, unittest.TestCase):
         self.assertEqual(wire.call("GET", "b"), "1")
         self.assertEqual([wire.call(*words) for words in (("WATCH", "b"), ("MULTI",), ("SET", "b", "2"), ("EXEC",))][3], ["+OK"])
 
+    def test_what_was_lost_stays_lost_however_much_is_watched_behind_it(self):
+        wire = self.connect()
+        self.assertEqual([wire.call("SET", "b", "1"), wire.call("WATCH", "b")], ["+OK", "+OK"])
+        self.moves()
+        for key in ("{b}2", "{b}3", "b"):
+            self.assertEqual(wire.call("WATCH", key), "+OK")
+        self.assertEqual([wire.call("MULTI"), wire.call("SET", "b", "2")], ["+OK", "+QUEUED"])
+        self.assertIsNone(wire.call("EXEC"))
+        self.assertEqual([wire.call(*words) for words in (("WATCH", "b"), ("MULTI",), ("INCR", "b"), ("EXEC",))][3], [2])
+
+    def test_what_has_passed_of_its_time_counts_where_its_slot_has_moved_to(self):
+        waiting = self.connect()
+        begun = time.monotonic()
+        waiting.send(request("BLPOP", "b", str(BLOCKED_SECONDS)))
+        wait_for(lambda: self.cluster.nodes[0].info("clients")["blocked_clients"] == "1")
+        wait_for(lambda: time.monotonic() - begun > BLOCKED_SECONDS / 2)
+        self.moves()
+        wait_for(lambda: self.cluster.nodes[1].info("clients")["blocked_clients"] == "1")
+        there = time.monotonic()
+        self.assertIsNone(waiting.reply())
+        over = time.monotonic()
+        self.assertGreaterEqual(over - begun, BLOCKED_SECONDS)
+        self.assertLess(over - there, BLOCKED_SECONDS)
+
     def test_what_is_refused_for_now_has_its_time(self):
         source, target = self.cluster.nodes[:2]
         with gateway(self.cluster.url(), *PATIENT, "--command-timeout", str(SHORT_MS)) as hasty, hasty.connect() as wire:
@@ -245,6 +270,17 @@ class FromReplicas(unittest.TestCase):
                     self.assertEqual(wire.call("GET", "b"), "1")
             finally:
                 os.kill(self.replica.process.pid, signal.SIGCONT)
+
+    def test_who_watches_keys_reads_what_its_primary_has(self):
+        with self.start(*PATIENT).connect() as wire:
+            self.until_replica_answers(wire)
+            self.assertEqual(wire.call("WATCH", "b"), "+OK")
+            before = self.reads()
+            for _ in range(50):
+                self.assertEqual(wire.call("GET", "b"), "0")
+            self.assertEqual(self.reads(), before)
+            self.assertEqual(wire.call("UNWATCH"), "+OK")
+            self.until_replica_answers(wire)
 
     def test_a_replica_that_is_killed_is_passed_over(self):
         with self.start(*PATIENT).connect() as wire:

@@ -60,7 +60,7 @@ pub(crate) fn timeout_ms(context: &Context<'_, '_>, args: &Args<'_>, index: usiz
 }
 
 /// A text of seconds may also be hexadecimal, or beyond a double.
-fn seconds(args: &Args<'_>, index: usize) -> Option<f64> {
+pub(crate) fn seconds(args: &Args<'_>, index: usize) -> Option<f64> {
     args.double(index).ok().or_else(|| match extended::parse(args.bytes(index))? {
         Parsed::Finite(number) => Some(number.to_double()),
         Parsed::Infinite => Some(f64::INFINITY),

@@ -15,6 +15,8 @@ use weft_protocol::{Arg, request::Arguments, resp};
 
 use crate::acl::User;
 use crate::args::{Args, OwnedArgs};
+use crate::blocking;
+use crate::commands::streams;
 use crate::context::{Context, Local};
 use crate::engine::{Engine, command_id};
 use crate::error::{Error, ErrorCode, Result, full_name};
@@ -87,18 +89,20 @@ pub(crate) fn run(
         Way::Everywhere(merge) => Kind::Everywhere(merge),
         Way::Scan => return scan(forwards, args, session),
         Way::Alone => Kind::Alone,
-        Way::Blocks if may_block(args) => {
-            session.info.set_flag(client_flag::BLOCKED, true);
-            Kind::Blocks
-        }
-        Way::Blocks => Kind::Plain,
+        Way::Blocks => match block_time(args) {
+            Some(time) => {
+                session.info.set_flag(client_flag::BLOCKED, true);
+                Kind::Blocks(time)
+            }
+            None => Kind::Plain,
+        },
         Way::Select => Kind::Select(database(engine, args)?),
         // Seen to above.
         Way::Scatter(_) | Way::Refused(_) => return Ok(()),
         Way::Watch => {
             encode(args, &mut forwards.bytes);
             forwards.add(session, Kind::Watch, false, keys, None);
-            session.leased = true;
+            session.watches = session.watches.saturating_add(1);
             return Ok(());
         }
         Way::Subscribe(kind) => {
@@ -233,7 +237,7 @@ pub(crate) fn exec(
     bytes.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
     // The connection that it has goes with it.
     local.forwards.add(session, Kind::Exec(queued.len() as u32), false, keys, tracks);
-    session.leased = false;
+    session.watches = 0;
     Ok(())
 }
 
@@ -292,12 +296,17 @@ fn database(engine: &Engine, args: &Args<'_>) -> Result<u8> {
     }
 }
 
-/// XREAD and XREADGROUP block only where they are told so.
-fn may_block(args: &Args<'_>) -> bool {
-    args.spec.group != "stream"
-        || (1..args.len())
-            .take_while(|&index| !args.is(index, "STREAMS"))
-            .any(|index| args.is(index, "BLOCK"))
+/// How long a request blocks, if it does.
+fn block_time(args: &Args<'_>) -> Option<BlockTime> {
+    let argument = match args.spec.policy {
+        policy if policy & policy::TIME_OPTION != 0 => return streams::block_time(args),
+        policy if policy & policy::TIME_FIRST != 0 => 1,
+        _ => args.len() - 1,
+    };
+    let ms = blocking::seconds(args, argument).map_or(0.0, |seconds| (seconds * 1_000.0).ceil());
+    // What is no time the server behind refuses.
+    let ms = if ms > 0.0 && ms < i64::MAX as f64 { ms as u64 } else { 0 };
+    Some(BlockTime { argument, ms, in_seconds: true })
 }
 
 /// Whether a command that goes this way may stand in a transaction that another server runs.
@@ -319,7 +328,7 @@ pub(crate) fn check_queued(way: Way, spec: &CommandSpec) -> Result {
 impl Context<'_, '_> {
     /// A client gives up the keys that it watches over there.
     pub(crate) fn give_up_lease(&mut self) {
-        if self.session.leased {
+        if self.session.watches > 0 {
             self.local.forwards.release(self.session);
         }
     }

@@ -13,7 +13,7 @@ use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
 use crate::dial::{Checks, UNCHECKED};
-use crate::link::{Due, Expect, Link, OK};
+use crate::link::{Due, Expect, Link, OK, Tried};
 use crate::scripts::words;
 
 /// Whose a request is, and which of his.
@@ -100,6 +100,8 @@ pub trait Front {
     fn answer(&mut self, whose: Whose, answer: Answer<'_>);
     /// Has the worker tell of a socket, under this place, once for each change. `false` if it cannot.
     fn watch(&mut self, socket: BorrowedFd<'_>, place: u32) -> bool;
+    /// So many bytes of a client's replies wait for others, beside what it is owed.
+    fn holds(&mut self, to: Recipient, bytes: usize);
     /// A client is about to be passed a reply of keys that the server tells of when they change.
     fn track(&mut self, to: Recipient, names: &Names);
     /// It has been passed a reply that was held back, or whose keys the server does not tell of: what is not noted any
@@ -119,7 +121,7 @@ pub(crate) enum Next {
     /// One answer less must come before somebody else has the connection.
     Cleared,
     /// The request has found nothing: it waits, over a connection of its own.
-    Wait(Whose, bool, bool, Box<[u8]>),
+    Wait(Whose, bool, bool, Box<Tried>),
     /// It may be that the server is no master any more.
     Doubt,
     /// A database was not selected, with this error: nothing may run that was to run in it.
@@ -260,16 +262,21 @@ fn of_client(
                 false => free,
             };
         }
+        Expect::Watch => {
+            let is_watched = bytes == OK && due.lends == link.lends;
+            deliver_due(front, &due, Answer::Reply { bytes, resp2 });
+            link.watched = link.watched.saturating_add(u32::from(is_watched));
+        }
         _ => deliver_due(front, &due, Answer::Reply { bytes, resp2 }),
     }
     Next::GoOn
 }
 
 /// One to EXEC.
-fn of_transaction(link: &mut Link, due: Due, place: Range<usize>, front: &mut impl Front) -> Next {
+fn of_transaction(link: &mut Link, mut due: Due, place: Range<usize>, front: &mut impl Front) -> Next {
     let (bytes, resp2) = (link.reply(place), link.resp2);
     let is_open = is_error(bytes) && !is_over(bytes);
-    let Expect::Try(ref request, unblocked) = due.expect else {
+    let Expect::Try(request, unblocked) = std::mem::replace(&mut due.expect, Expect::Exec) else {
         if is_open {
             let why = still_open(bytes);
             deliver_due(front, &due, Answer::Doubt(in_doubt(bytes)));
@@ -302,7 +309,7 @@ fn of_transaction(link: &mut Link, due: Due, place: Range<usize>, front: &mut im
         (Some(first), _) => deliver_due(front, &due, Answer::Reply { bytes: first, resp2 }),
         (None, Some(to)) if is_nothing => match unblocked {
             Some(end) => front.answer(to, ended(end)),
-            None => return Next::Wait(to, due.silent, resp2, request.clone()),
+            None => return Next::Wait(to, due.silent, resp2, request),
         },
         (None, _) => deliver_due(front, &due, Answer::Reply { bytes: inner.unwrap_or(bytes), resp2 }),
     }
@@ -344,14 +351,6 @@ impl Redirect {
             _ => None,
         }
     }
-}
-
-/// A blocked request with its database before it, for the time that it is looked at again.
-pub(crate) fn with_db(bytes: &[u8], db: u8) -> Box<[u8]> {
-    [&[db], bytes].concat().into()
-}
-pub(crate) fn split_db(bytes: &[u8]) -> (u8, &[u8]) {
-    bytes.split_first().map_or((0, bytes), |(db, bytes)| (*db, bytes))
 }
 
 /// The answer to a request whose wait was ended before it began.
@@ -406,6 +405,15 @@ pub(crate) fn unreachable(why: &str) -> Error {
 
 pub(crate) fn keeps_too_much(bytes_max: usize) -> Error {
     let text = format!("the gateway keeps too much that is not answered ({bytes_max} bytes in a worker)");
+    Error::new(ErrorCode::Limit, text)
+}
+
+/// For a reply that waits for others there is no room: its request has run.
+pub(crate) fn holds_too_much(bytes_max: usize) -> Error {
+    let text = format!(
+        "the gateway keeps too much that is not answered ({bytes_max} bytes in a worker): the request has been answered, \
+         and its reply, which has to wait for others, is not kept"
+    );
     Error::new(ErrorCode::Limit, text)
 }
 

@@ -5,8 +5,9 @@
 use weft_engine::error::{Error, ErrorCode};
 use weft_engine::forward::{Forward, Kind};
 
-use crate::answer::{Answer, Front, Whose, deliver, keeps_too_much, with_db};
-use crate::link::{Due, Expect};
+use crate::answer::{Answer, Front, Whose, deliver, keeps_too_much};
+use crate::blocks::Since;
+use crate::link::{Due, Expect, Tried};
 use crate::orders::ASKING;
 use crate::scripts::requests;
 use crate::upstream::{EXEC, MULTI, PING, TRACKING, Upstream};
@@ -23,9 +24,11 @@ impl Upstream {
         bytes: &[u8],
         front: &mut impl Front,
     ) {
-        let own = if forward.leased { self.leases.owners.get(&forward.to.client).copied() } else { None };
+        let since = Since::of(&forward.kind, begun_ms);
+        let own = self.watched_over(&forward);
         let before = if prefix.is_empty() { 0 } else { requests(prefix).count() as u32 };
-        let Some(forward) = self.goes_alone(forward, (own, stamp), (before, prefix, bytes), front) else {
+        let Some(forward) = self.goes_alone((forward, since), (own, stamp), (before, prefix, bytes), front)
+        else {
             return;
         };
         let Forward { to, kind, db, resp2, reads, silent, tracks, .. } = forward;
@@ -62,15 +65,22 @@ impl Upstream {
             Kind::Exec(queued) => {
                 let due = due(Expect::Exec).skipping(before).queueing(queued);
                 self.ask(at, &[prefix, caching, bytes], Some(db), due);
+                // Whatever its client watches from here on is watched over another one.
+                self.leases.disown(to.client(), at);
             }
             Kind::Watch => self.ask(at, &[bytes], Some(db), due(Expect::Watch)),
-            Kind::Blocks if own.is_some() => {
-                let due = Due { until_ms: 0, ..due(Expect::Block(None)) };
-                self.ask(at, &[bytes], Some(db), due);
+            Kind::Blocks(_) if own.is_some() => {
+                let until_ms = since.late_ms(&self.options, self.now_ms);
+                let due = Due { until_ms, ..due(Expect::Block(None)) };
+                self.ask(at, &[&since.sent(bytes, 0, self.now_ms)], Some(db), due);
             }
-            Kind::Blocks => {
-                let expect = Expect::Try(with_db(bytes, db), None);
-                self.ask(at, &[MULTI, bytes, EXEC], Some(db), due(expect).queueing(1));
+            Kind::Blocks(_) => {
+                // It is not blocked by this, however long it has been elsewhere.
+                let until_ms = self.options.late_ms(self.now_ms);
+                let _share = self.share(bytes.len());
+                let expect = Expect::Try(Box::new(Tried { bytes: bytes.into(), db, since, _share }), None);
+                let due = Due { until_ms, ..due(expect).queueing(1) };
+                self.ask(at, &[MULTI, bytes, EXEC], Some(db), due);
             }
             Kind::Alone => self.ask(at, &[bytes], Some(db), due(Expect::Alone)),
             Kind::Track(request) if self.link(at).is_some_and(|link| link.tracks) => {
@@ -85,12 +95,12 @@ impl Upstream {
     /// does.
     fn goes_alone(
         &mut self,
-        forward: Forward,
+        (forward, since): (Forward, Since),
         (own, stamp): (Option<u32>, u64),
         (before, prefix, bytes): (u32, &[u8], &[u8]),
         front: &mut impl Front,
     ) -> Option<Forward> {
-        let Forward { to, db, resp2, silent, leased, .. } = forward;
+        let Forward { to, db, resp2, silent, watches, .. } = forward;
         let whose = Whose { to, stamp };
         let who = (whose, db, resp2, silent);
         match forward.kind {
@@ -101,22 +111,37 @@ impl Upstream {
                 }
                 self.hub.subscribe(&self.inbox, to, kind, args);
             }
-            Kind::Exec(_) if leased && (self.leases.lost.remove(&to.client) || own.is_none()) => {
+            Kind::Exec(_) if watches > 0 && !self.has_watched(own, watches) => {
                 if let Some(at) = own {
                     self.unwatch(at, front);
                 }
                 deliver(front, whose, silent, Answer::Null);
             }
-            Kind::Watch if own.is_none() => self.wait_for_lease(who, (0, bytes), Expect::Watch, front),
-            Kind::Alone if own.is_none() => self.wait_for_lease(who, (0, bytes), Expect::Alone, front),
+            Kind::Watch if own.is_none() => {
+                self.wait_for_lease(who, (0, bytes), (Expect::Watch, since), front);
+            }
+            Kind::Alone if own.is_none() => {
+                self.wait_for_lease(who, (0, bytes), (Expect::Alone, since), front);
+            }
             // There is no trying it with what must stand right before it.
-            Kind::Blocks if own.is_none() && before > 0 => {
+            Kind::Blocks(_) if own.is_none() && before > 0 => {
                 let bytes = [prefix, bytes].concat();
-                self.wait_for_lease(who, (before, &bytes), Expect::Block(None), front);
+                self.wait_for_lease(who, (before, &bytes), (Expect::Block(None), since), front);
             }
             _ => return Some(forward),
         }
         None
+    }
+
+    /// The connection over which a request's client watches keys.
+    fn watched_over(&self, forward: &Forward) -> Option<u32> {
+        let at = *self.leases.owners.get(&forward.to.client).filter(|_| forward.watches > 0)?;
+        self.links[at as usize].as_ref().is_some_and(|link| link.watches).then_some(at)
+    }
+    /// Whether all that a client watches is watched over the connection that it has: each WATCH was answered OK there.
+    /// If it was lost since, or any WATCH was, elsewhere refused, or is not answered, EXEC must do nothing.
+    fn has_watched(&mut self, own: Option<u32>, watches: u32) -> bool {
+        own.and_then(|at| self.link(at)).is_some_and(|link| link.watched == watches)
     }
 
     /// Why there is no room for so many bytes more on a connection, if there is none.

@@ -17,10 +17,10 @@ use crate::dial::Checks;
 use crate::figures::Board;
 use crate::heard::Seen;
 use crate::hub::Hub;
-use crate::kept_bytes::{KeptBytes, Share};
+use crate::kept_bytes::Share;
 use crate::link::EMPTY_BYTES_MAX;
 use crate::options::Options;
-use crate::orders::{Client, Order, Orders, State};
+use crate::orders::{Client, Order, Orders, State, kept_bytes};
 use crate::parts::{PARTS_A_TURN, Parts};
 use crate::replicas::Replicas;
 use crate::scripts::{Scripts, publishes};
@@ -62,8 +62,6 @@ pub struct Cluster {
     orders: Orders,
     /// Requests that came before there was a map.
     early: Vec<Early>,
-    /// Bytes of requests that are not answered.
-    kept: KeptBytes,
     /// When slow nodes were looked for.
     looked_ms: u64,
 }
@@ -90,8 +88,10 @@ impl Cluster {
         wake: Arc<dyn Fn() + Send + Sync>,
     ) -> Self {
         atlas.wake_by(Arc::clone(&wake));
-        let orders = Orders::new(Arc::clone(&common.scripts), common.options.patience_ms());
-        let (first, kept) = (common.options.to.address.clone(), common.board.worker());
+        let mut orders = Orders::new(Arc::clone(&common.scripts), common.options.patience_ms());
+        orders.kept = common.board.worker();
+        orders.kept_bytes_max = common.options.kept_bytes_max;
+        let first = common.options.to.address.clone();
         let mut cluster = Self {
             common,
             atlas,
@@ -105,7 +105,6 @@ impl Cluster {
             readers: Vec::new(),
             orders,
             early: Vec::new(),
-            kept,
             looked_ms: 0,
         };
         // Subscriptions are brought by it, whoever it connects to.
@@ -186,7 +185,7 @@ impl Cluster {
 
     pub(crate) fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
         let blocks = |early: &Early| {
-            early.forward.to.client == to.client && matches!(early.forward.kind, Kind::Blocks)
+            early.forward.to.client == to.client && matches!(early.forward.kind, Kind::Blocks(_))
         };
         if let Some(at) = self.early.iter().position(blocks) {
             let early = self.early.remove(at);
@@ -286,12 +285,14 @@ impl Cluster {
         if let Kind::Release = forward.kind {
             return self.release(&forward, front);
         }
-        if self.kept.bytes() + bytes.len() > self.common.options.kept_bytes_max {
+        let copies = if let Kind::Everywhere(_) = forward.kind { self.primaries.len().max(1) } else { 1 };
+        let bytes_in_all = kept_bytes(&forward.kind, bytes.len()).saturating_mul(copies);
+        if self.orders.kept.bytes().saturating_add(bytes_in_all) > self.orders.kept_bytes_max {
             return self.refuse(&forward, front);
         }
         if self.map.is_none() {
             let until_ms = now_ms + self.common.options.patience_ms();
-            let _share = self.kept.share(bytes.len());
+            let _share = self.orders.kept.share(bytes_in_all);
             let bytes = bytes.into();
             return self.early.push(Early { until_ms, forward, bytes, _share });
         }
@@ -306,6 +307,7 @@ impl Cluster {
             return self.nodes[node].forward(forward, (now_ms, 0, b""), bytes, &mut seen);
         }
         let primaries = &self.primaries;
+        let kept = self.orders.kept.clone();
         let client = self.orders.clients.entry(id).or_default();
         match &forward.kind {
             Kind::Scatter(how, pieces) => {
@@ -314,24 +316,24 @@ impl Cluster {
                     let part = &bytes[begin..piece.end];
                     begin = piece.end;
                     let order = Order::part(&forward, part, piece.slot, piece.places.clone(), now_ms);
-                    client.orders.push_back(order.kept(&self.kept));
+                    client.orders.push_back(order.kept(&kept));
                 }
                 client.parts = Some(Parts::new(*how, forward.reads, client.orders.len(), now_ms));
             }
             Kind::Everywhere(how) => {
                 for node in primaries {
-                    let order = Order::new(&forward, bytes, now_ms).kept(&self.kept);
+                    let order = Order::new(&forward, bytes, now_ms).kept(&kept);
                     client.orders.push_back(order.pinned_to(*node));
                 }
                 client.parts = Some(Parts::new(*how, forward.reads, client.orders.len(), now_ms));
             }
-            Kind::Watch | Kind::Exec(_) if forward.leased => {
+            Kind::Watch | Kind::Exec(_) if forward.watches > 0 => {
                 return self.accept_watching(&forward, bytes, front);
             }
             kind => {
-                let mut order = Order::new(&forward, bytes, now_ms).kept(&self.kept);
+                let mut order = Order::new(&forward, bytes, now_ms).kept(&kept);
                 order.prefix = self.common.scripts.before(&forward, bytes);
-                if matches!(kind, Kind::Plain) && !forward.leased {
+                if matches!(kind, Kind::Plain) && forward.watches == 0 {
                     order.wrap(&self.common.scripts);
                 }
                 client.orders.push_back(order);
@@ -342,7 +344,7 @@ impl Cluster {
 
     /// WATCH of a client that watches keys, or its EXEC: nothing else of it is under way.
     fn accept_watching(&mut self, forward: &Forward, bytes: &[u8], front: &mut impl Front) {
-        let mut order = Order::new(forward, bytes, self.orders.now_ms).kept(&self.kept);
+        let mut order = Order::new(forward, bytes, self.orders.now_ms).kept(&self.orders.kept);
         order.prefix = self.common.scripts.before(forward, bytes);
         let id = forward.to.client;
         let client = self.orders.clients.entry(id).or_default();
@@ -536,7 +538,7 @@ impl Cluster {
         client.orders[at].leased |= client.leased.is_some_and(|(leased, _)| leased == node);
         let begun_ms = client.orders[at].begun_ms;
         let stamp = self.orders.stamp;
-        let (forward, prefix, bytes) = client.send(at, node, stamp);
+        let (forward, prefix, bytes) = client.send(at, node, (stamp, self.orders.now_ms));
         let mut seen = Seen { orders: &mut self.orders, node, front: &mut *front };
         self.nodes[node].forward(forward, (begun_ms, stamp, &prefix), &bytes, &mut seen);
     }

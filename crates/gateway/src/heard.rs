@@ -32,6 +32,9 @@ impl<F: Front> Front for Seen<'_, F> {
     fn watch(&mut self, socket: std::os::fd::BorrowedFd<'_>, place: u32) -> bool {
         self.front.watch(socket, place)
     }
+    fn holds(&mut self, to: Recipient, bytes: usize) {
+        self.front.holds(to, bytes);
+    }
     fn track(&mut self, to: Recipient, names: &Names) {
         self.front.track(to, names);
     }

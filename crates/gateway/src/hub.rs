@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use weft_client::{Address, Connection, Event, Reply};
+use weft_client::Address;
+use weft_client::fleet::Wire;
 use weft_engine::forward::SubscriptionKind;
 use weft_engine::mailbox::{Kill, Message, Recipient};
 use weft_engine::pubsub::Space;
@@ -30,7 +31,7 @@ use weft_engine::{Engine, Postponed, keys};
 use crate::answer::Redirect;
 use crate::atlas::NOBODY;
 use crate::dial::{self, Arrival, Inbox};
-use crate::lines::{Line, Name, is_of_events, may_be_of_events, nothing_came};
+use crate::lines::{Brought, Line, Name, is_of_events, may_be_of_events, nothing_came};
 use crate::options::Options;
 
 /// How often names are looked for that nobody wants any more.
@@ -192,7 +193,7 @@ type Source = (Option<Address>, Vec<Box<[u8]>>);
 /// A wish, and the requests that must be answered: of which connection, which.
 type Waiting = (Vec<(u64, u64)>, Wish);
 /// A connection that was made: for whom, by which attempt; and to which node, where any would do.
-type Made = (u64, u64, Result<(Connection, Option<Address>), String>);
+type Made = (u64, u64, Result<(Wire, Option<Address>), String>);
 
 /// The thread's own.
 struct State {
@@ -211,6 +212,7 @@ struct State {
     /// When the node that brings what is published anywhere was last one of them, if it was.
     met: Option<Instant>,
     looked: Instant,
+    begun: Instant,
 }
 
 impl State {
@@ -227,6 +229,7 @@ impl State {
             version: 0,
             met: None,
             looked: Instant::now(),
+            begun: Instant::now(),
         }
     }
 
@@ -255,6 +258,9 @@ impl State {
             self.wait();
         }
     }
+    fn now_ms(&self) -> u64 {
+        self.begun.elapsed().as_millis() as u64
+    }
     fn numbers(&self) -> Vec<u64> {
         self.lines.keys().copied().collect()
     }
@@ -262,11 +268,13 @@ impl State {
     /// Waits for a server, a wish, a connection, or the next look.
     fn wait(&self) {
         let mut fds = vec![PollFd::new(&self.hub.wake, PollFlags::IN)];
-        let connections = self.lines.values().filter_map(|line| line.connection.as_ref());
-        fds.extend(connections.map(|connection| PollFd::from_borrowed_fd(connection.as_fd(), PollFlags::IN)));
+        for (socket, has_unsent) in self.lines.values().filter_map(Line::socket) {
+            let flags = if has_unsent { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            fds.push(PollFd::from_borrowed_fd(socket, flags));
+        }
         let is_due = !self.later.is_empty()
             || !self.waiting.is_empty()
-            || self.lines.values().any(|line| line.connection.is_some() && line.is_due());
+            || self.lines.values().any(|line| line.socket().is_some() && line.is_due());
         let limit = match () {
             () if self.lines.values().any(|line| line.unread) => Duration::ZERO,
             () if is_due => AGAIN,
@@ -314,13 +322,10 @@ impl State {
                 Ok(number) => number,
                 Err(why) => return self.not_now(wish, &why),
             };
-            let asked = self.lines.get_mut(&number).map(|line| line.want(wish.kind, &names));
-            match asked {
+            let now_ms = self.now_ms();
+            match self.lines.get_mut(&number).map(|line| line.want(wish.kind, &names, now_ms)) {
                 Some(Ok(request)) => needs.push((number, request)),
-                Some(Err(why)) => {
-                    self.end(number, &why);
-                    return self.not_now(wish, &why);
-                }
+                Some(Err(why)) => return self.not_now(wish, &why),
                 None => {}
             }
         }
@@ -346,16 +351,20 @@ impl State {
             self.lines.insert(self.numbers, Line::to(to));
             self.numbers
         });
+        let now_ms = self.now_ms();
         let Some(line) = self.lines.get_mut(&number) else { return Ok(number) };
-        if line.connection.is_none() && line.attempt.is_none() {
+        if !line.is_there() {
             if let Some((until, why)) = &line.down
                 && Instant::now() < *until
             {
                 return Err(why.clone());
             }
             self.numbers += 1;
-            line.attempt = Some(self.numbers);
-            self.dial(number, self.numbers)?;
+            line.begins(self.numbers, now_ms);
+            if let Err(why) = self.dial(number, self.numbers) {
+                self.end(number, &why);
+                return Err(why);
+            }
         }
         Ok(number)
     }
@@ -374,29 +383,33 @@ impl State {
                 }
                 _ => dial::server(&options, false).map(|connection| (connection, None)),
             };
-            let connection = connection.inspect(|(connection, _)| dial::keep_alive(connection));
+            let wire = connection.and_then(|(connection, node)| {
+                dial::keep_alive(&connection);
+                Ok((connection.without_waiting()?, node))
+            });
             // The hub's thread lives as long as the process.
-            let _ = made.send((number, attempt, connection.map_err(|error| error.to_string())));
+            let _ = made.send((number, attempt, wire.map_err(|error| error.to_string())));
             hub.wake();
         };
         let thread = thread::Builder::new().name("weft-dial".into()).spawn(work);
         thread.map(|_| ()).map_err(|error| format!("no thread to connect on: {error}"))
     }
 
-    fn made(&mut self, number: u64, attempt: u64, made: Result<(Connection, Option<Address>), String>) {
-        let Some(line) = self.lines.get_mut(&number).filter(|line| line.attempt == Some(attempt)) else {
-            return;
-        };
-        let stands = made.and_then(|(connection, node)| {
-            if number == ANY {
-                // Before anybody hears that he is subscribed.
-                self.hub.is_brought_by(node);
+    fn made(&mut self, number: u64, attempt: u64, made: Result<(Wire, Option<Address>), String>) {
+        let now_ms = self.now_ms();
+        let Some(line) = self.lines.get_mut(&number).filter(|line| line.is_made_by(attempt)) else { return };
+        match made {
+            Ok((wire, node)) => {
+                if number == ANY {
+                    // Before anybody hears that he is subscribed.
+                    self.hub.is_brought_by(node);
+                }
+                line.stands(wire, now_ms);
             }
-            line.stands(connection)
-        });
-        if let Err(why) = stands {
-            line.down = Some((Instant::now() + PAUSE, why.clone()));
-            self.end(number, &why);
+            Err(why) => {
+                line.down = Some((Instant::now() + PAUSE, why.clone()));
+                self.end(number, &why);
+            }
         }
     }
 
@@ -424,28 +437,31 @@ impl State {
         }
     }
 
-    /// Takes what has come over one connection, if it is not too much.
+    /// Sends what waits on one connection, and takes what has come, if it is not too much.
     fn receive(&mut self, number: u64) -> Result<(), String> {
+        let (now_ms, mut is_drained) = (self.now_ms(), false);
+        if let Some(line) = self.lines.get_mut(&number) {
+            line.unread = false;
+            line.flush()?;
+        }
         for _ in 0..EVENTS_MAX {
             let Some(line) = self.lines.get_mut(&number) else { return Ok(()) };
-            line.unread = false;
-            let Some(connection) = &mut line.connection else { return Ok(()) };
-            let event = connection.next_event(Some(Duration::ZERO)).map_err(|error| error.to_string())?;
-            let Some(event) = event else { return Ok(()) };
-            line.stirs();
-            match event {
-                Event::Reply(Reply::Error(text)) => self.refused(number, &text),
-                Event::Reply(_) => line.confirm(),
-                Event::Push(push) => self.publish(number, push),
+            match line.next()? {
+                Some(Brought::Message(parts)) => self.publish(number, &parts),
+                Some(Brought::Answer) => line.confirm(),
+                Some(Brought::Refusal(text)) => self.refused(number, &text),
+                None if is_drained => return Ok(()),
+                None => is_drained = !line.receive(now_ms)?,
             }
         }
         self.lines.get_mut(&number).into_iter().for_each(|line| line.unread = true);
         Ok(())
     }
     fn look(&mut self, number: u64) -> Result<(), String> {
-        let options = &self.hub.options;
-        let line = self.lines.get_mut(&number);
-        line.map_or(Ok(()), |line| line.look(options.silent_ms(), options.timeout_ms))
+        let (options, now_ms) = (Arc::clone(&self.hub.options), self.now_ms());
+        let Some(line) = self.lines.get_mut(&number) else { return Ok(()) };
+        line.look(now_ms, options.silent_ms(), options.timeout_ms)?;
+        line.flush()
     }
 
     /// A server has refused a request.
@@ -466,15 +482,8 @@ impl State {
     }
 
     /// Hands a message to those who want it.
-    fn publish(&mut self, number: u64, push: Reply) {
-        let Reply::Push(parts) = push else { return };
-        let parts: Vec<&[u8]> = parts
-            .iter()
-            .map(|part| match part {
-                Reply::Bulk(bytes) | Reply::Simple(bytes) => bytes.as_slice(),
-                _ => b"",
-            })
-            .collect();
+    fn publish(&mut self, number: u64, parts: &[Vec<u8>]) {
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         let engine = self.hub.engine.0;
         match parts.as_slice() {
             [b"message", channel, payload] if self.brings(number, channel) => {
@@ -573,11 +582,12 @@ impl State {
             SubscriptionKind::Shard => pubsub.subscribers(Space::Shard, name) > 0,
             SubscriptionKind::Pattern => pubsub.has_pattern(name),
         };
+        let now_ms = self.now_ms();
         for number in self.numbers() {
             let Some(line) = self.lines.get_mut(&number) else { continue };
-            if let Err(why) = line.give_up(is_wanted) {
+            if let Err(why) = line.give_up(now_ms, is_wanted) {
                 self.end(number, &why);
-            } else if number != ANY && line.names().next().is_none() && line.attempt.is_none() {
+            } else if number != ANY && line.names().next().is_none() && !line.is_being_made() {
                 self.lines.remove(&number);
             }
         }

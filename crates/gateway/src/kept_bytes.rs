@@ -1,13 +1,14 @@
-//! Owns: how many bytes of requests that are not answered a worker keeps, and how many it may keep. Does not own: the
+//! Owns: how many bytes of what is not answered a worker keeps, and how many it may keep. Does not own: the
 //! requests (`crate::link`, `crate::leases`, `crate::orders`), what becomes of one for which there is no room.
 //!
-//! Each request counts once: in front of one server where it waits, on a connection or for one; in front of a cluster
-//! where it is noted until it is answered. There its node's connection has a copy of it.
+//! Requests count where they wait: in front of one server on a connection or for one; in front of a cluster where they
+//! are noted until they are answered, with the copy that a node's connection has. There replies count that wait for
+//! others, too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes of requests that a worker keeps at once; what comes beyond is refused.
+/// Bytes that a worker keeps at once; what comes beyond is refused.
 pub(crate) const KEPT_BYTES_MAX: usize = 512 << 20;
 
 /// The bytes that a worker keeps.
@@ -33,6 +34,9 @@ pub(crate) struct Share {
 }
 
 impl Share {
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
     /// They are so many from now on.
     pub(crate) fn set(&mut self, bytes: usize) {
         if bytes != self.bytes {

@@ -30,10 +30,10 @@ impl Upstream {
     }
 
     fn refuse_waiting(&mut self, front: &mut impl Front) {
-        let timeout_ms = self.options.timeout_ms;
         for waiting in self.leases.take_late(self.now_ms) {
+            let waited_ms = waiting.until_ms.saturating_sub(waiting.begun_ms);
             let text = format!(
-                "no connection to the server behind the gateway came free in {timeout_ms} ms (leases, {} of this \
+                "no connection to the server behind the gateway came free in {waited_ms} ms (leases, {} of this \
                  worker): others watch keys or block",
                 self.leases.max
             );
@@ -44,12 +44,15 @@ impl Upstream {
     /// Whose request takes too long is told so, and its reply will be nobody's.
     fn give_up_late(&mut self, front: &mut impl Front) {
         let (now_ms, limit_ms) = (self.now_ms, self.options.command_timeout_ms);
-        if limit_ms == 0 {
-            return;
-        }
-        for due in self.links.iter_mut().flatten().flat_map(|link| link.due().iter_mut()) {
+        let mut blocked = Vec::new();
+        let places = self.links.iter_mut().zip(0..).filter_map(|(link, at)| Some((link.as_mut()?, at)));
+        // Without a limit only who blocks, over a connection of his own, has waited for too long.
+        let places = places.filter(|(link, _)| limit_ms > 0 || link.is_lease);
+        for (due, at) in places.flat_map(|(link, at)| link.due().iter_mut().map(move |due| (due, at))) {
             let is_late = due.until_ms > 0 && due.until_ms <= now_ms;
-            if let Some(to) = due.to.filter(|_| is_late) {
+            if is_late && matches!(due.expect, Expect::Block(_)) {
+                blocked.push(at);
+            } else if let Some(to) = due.to.filter(|_| is_late) {
                 due.to = None;
                 self.tries.remove(&to.client());
                 bump(&self.figures.late, 1);
@@ -59,6 +62,11 @@ impl Upstream {
                 );
                 deliver(front, to, due.silent, Answer::Doubt(Error::new(ErrorCode::Upstream, text)));
             }
+        }
+        for at in blocked {
+            // What it would still bring would be lost: its server takes it for a client that leaves.
+            bump(&self.figures.late, 1);
+            self.end(at, "it has not answered when the time to block was over", front);
         }
     }
 

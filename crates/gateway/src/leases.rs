@@ -1,9 +1,10 @@
 //! Owns: which connections are lent to one client at a time, and who waits for one, in which order. Does not own: the
 //! connections.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::answer::Whose;
+use crate::blocks::Since;
 use crate::kept_bytes::Share;
 use crate::link::Expect;
 
@@ -20,8 +21,10 @@ pub(crate) struct Waiting {
     pub(crate) silent: bool,
     /// Replies before its own that are passed over.
     pub(crate) skip: u32,
-    /// He is told that there is none at this time.
+    pub(crate) since: Since,
+    /// He is told that there is none at this time, since when he waits for one.
     pub(crate) until_ms: u64,
+    pub(crate) begun_ms: u64,
 }
 
 /// A worker's connections to be lent.
@@ -39,8 +42,6 @@ pub(crate) struct Leases {
     pub(crate) waiting: Line,
     /// Who has one, by the client's id.
     pub(crate) owners: HashMap<u64, u32>,
-    /// Clients whose connection was lost while they watched keys: their EXEC does nothing.
-    pub(crate) lost: HashSet<u64>,
 }
 
 impl Leases {
@@ -53,7 +54,6 @@ impl Leases {
             free: Vec::new(),
             waiting: Line::default(),
             owners: HashMap::new(),
-            lost: HashSet::new(),
         }
     }
     /// Whether one more is to be made.
@@ -156,7 +156,9 @@ mod tests {
                 resp2,
                 silent,
                 skip,
+                since: Since::default(),
                 until_ms,
+                begun_ms: 0,
             });
         }
         assert!(leases.alone_first());

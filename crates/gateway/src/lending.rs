@@ -8,6 +8,7 @@ use weft_protocol::request::Texts;
 use weft_protocol::resp::encode::request;
 
 use crate::answer::{Answer, Front, Whose, deliver, ended, unreachable};
+use crate::blocks::Since;
 use crate::leases::Waiting;
 use crate::link::{Due, Expect};
 use crate::upstream::Upstream;
@@ -30,7 +31,7 @@ impl Upstream {
         &mut self,
         (to, db, resp2, silent): (Whose, u8, bool, bool),
         (skip, bytes): (u32, &[u8]),
-        expect: Expect,
+        (expect, since): (Expect, Since),
         front: &mut impl Front,
     ) {
         let breaker = &self.lanes[usize::from(resp2)].breaker;
@@ -43,8 +44,9 @@ impl Upstream {
         if let Some(error) = self.lacks_room_in_all(bytes.len()) {
             return deliver(front, to, silent, Answer::Error(error));
         }
-        let _share = self.kept.as_ref().map(|kept| kept.share(bytes.len())).unwrap_or_default();
-        let until_ms = self.now_ms + self.options.timeout_ms;
+        let _share = self.share(bytes.len());
+        let begun_ms = self.now_ms;
+        let until_ms = since.waits_until_ms(&self.options, begun_ms + self.options.timeout_ms);
         self.leases.waiting.push_back(Waiting {
             to,
             bytes: bytes.into(),
@@ -54,7 +56,9 @@ impl Upstream {
             resp2,
             silent,
             skip,
+            since,
             until_ms,
+            begun_ms,
         });
         self.lend(front);
     }
@@ -73,13 +77,16 @@ impl Upstream {
                 continue;
             };
             let Some(waiting) = self.leases.waiting.pop_front() else { break };
-            let Waiting { to, bytes, expect, db, silent, skip, .. } = waiting;
+            let Waiting { to, bytes, expect, db, silent, skip, since, .. } = waiting;
             if let Some(link) = self.link(at) {
-                (link.owner, link.watches) = (Some(to.to), matches!(expect, Expect::Watch));
+                (link.owner, link.watches, link.watched) = (Some(to.to), matches!(expect, Expect::Watch), 0);
                 link.lends += 1;
             }
             self.leases.owners.insert(to.client(), at);
-            self.ask(at, &[&bytes], Some(db), Due::new(Some(to), expect, silent).skipping(skip));
+            let until_ms = since.late_ms(&self.options, self.now_ms);
+            let due = Due { until_ms, ..Due::new(Some(to), expect, silent) };
+            let bytes = since.sent(&bytes, skip, self.now_ms);
+            self.ask(at, &[&bytes], Some(db), due.skipping(skip));
         }
         while self.leases.wants_more() {
             let others = self.leases.coming + self.leases.turning;
@@ -128,7 +135,6 @@ impl Upstream {
 
     /// A client gives up what it has, and what it waits for.
     pub(crate) fn release(&mut self, to: Recipient, front: &mut impl Front) {
-        self.leases.lost.remove(&to.client);
         self.leases.leave(to.client);
         let own = self.leases.owners.get(&to.client).copied();
         if let Some(at) = own {

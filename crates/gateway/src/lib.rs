@@ -11,6 +11,7 @@
 //! | `link` | one connection: what is to be sent, what is due |
 //! | `upstream` | a worker's connections: shared ones, leased ones |
 //! | `asking` | one request on its way out |
+//! | `blocks` | the time of a request: when it is late, what is left of it |
 //! | `late` | what is late: replies, waits, servers that say nothing |
 //! | `kept_bytes` | bytes of requests that a worker keeps, and may keep |
 //! | `breaker` | when a server that cannot be reached is tried again |
@@ -45,6 +46,7 @@
 mod answer;
 mod asking;
 mod atlas;
+mod blocks;
 mod breaker;
 mod cluster;
 mod dial;

@@ -19,6 +19,7 @@ use weft_protocol::resp::ReplyDecoder;
 use weft_protocol::resp::encode::request;
 
 use crate::answer::Whose;
+use crate::blocks::Since;
 use crate::kept_bytes::Share;
 use crate::reply::{LIMITS, Passed};
 use crate::scripts::{requests, runs_logic};
@@ -49,7 +50,7 @@ pub(crate) enum Expect {
     Exec,
     /// The form of a request that does not block, which is a transaction of it alone. What is sent if it finds nothing,
     /// and what has ended its wait meanwhile.
-    Try(Box<[u8]>, Option<End>),
+    Try(Box<Tried>, Option<End>),
     /// A request that blocks, and what has ended its wait meanwhile.
     Block(Option<End>),
     /// WATCH.
@@ -73,6 +74,16 @@ pub(crate) enum Expect {
     Aside,
     /// Nobody's: who blocked at this place, over the connection of this attempt, has been woken if he still did.
     Unblock(u32, u64),
+}
+
+/// A request that blocks, while it is tried without.
+#[derive(Debug)]
+pub(crate) struct Tried {
+    pub(crate) bytes: Box<[u8]>,
+    pub(crate) db: u8,
+    pub(crate) since: Since,
+    /// Its bytes, as they are counted.
+    pub(crate) _share: Share,
 }
 
 /// A reply that is due.
@@ -179,6 +190,8 @@ pub(crate) struct Link {
     pub(crate) owner: Option<Recipient>,
     /// He watches keys over it: it is his until EXEC.
     pub(crate) watches: bool,
+    /// So many of his WATCHes were answered OK.
+    pub(crate) watched: u32,
     /// How often it was lent.
     pub(crate) lends: u32,
     /// Answers that must come before somebody else has it: to what wakes who blocks over it, and could wake the next
@@ -226,6 +239,7 @@ impl Link {
             is_lease,
             owner: None,
             watches: false,
+            watched: 0,
             lends: 0,
             owed: 0,
             turns: false,
@@ -486,6 +500,11 @@ impl Link {
         let end = self.due.front().map_or(self.end(), |next| next.begin);
         let bytes = &self.out[(due.begin - self.base) as usize..(end - self.base) as usize];
         requests(bytes).nth(due.skips as usize).is_some_and(runs_logic)
+    }
+    /// As if this had come.
+    #[cfg(test)]
+    pub(crate) fn hears(&mut self, bytes: &str) {
+        self.input.extend_from_slice(bytes.as_bytes());
     }
     /// A reply by its place.
     pub(crate) fn reply(&self, place: Range<usize>) -> &[u8] {

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use weft_client::Address;
 use weft_engine::blocking::End;
 use weft_engine::error::Error;
-use weft_engine::forward::{Forward, Keys};
+use weft_engine::forward::{Forward, Keys, Kind};
 use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
-use crate::answer::{Answer, Arrived, Front, Redirect, deliver, ended, unreachable};
+use crate::answer::{Answer, Arrived, Front, Redirect, deliver, ended, holds_too_much, unreachable};
 use crate::figures::{Figures, bump};
-use crate::kept_bytes::{KeptBytes, Share};
+use crate::kept_bytes::{KEPT_BYTES_MAX, KeptBytes, Share};
 use crate::logic;
 use crate::merge;
 use crate::parts::Parts;
@@ -31,6 +31,8 @@ const AT_ONCE_MAX: u32 = 3;
 /// The first wait before a request goes again, and the longest.
 const BACK_OFF_MS: u64 = 10;
 const BACK_OFF_MS_MAX: u64 = 250;
+/// A request that blocks and has been at a node for so long was not refused there.
+const BLOCKED_MS: u64 = 1_000;
 
 #[derive(Clone, Debug)]
 pub(crate) enum State {
@@ -47,18 +49,25 @@ pub(crate) struct Order {
     pub(crate) to: Recipient,
     pub(crate) what: What,
     pub(crate) bytes: Arc<[u8]>,
-    /// They, as they are counted.
+    /// They, as they are counted, and its reply, while that waits for others.
     _share: Share,
+    held: Share,
     pub(crate) keys: Keys,
     db: u8,
     pub(crate) resp2: bool,
     pub(crate) reads: bool,
     pub(crate) silent: bool,
+    /// How often its client has sent WATCH before it, since its last EXEC.
+    watches: u32,
+    /// It goes over the connection that its client has at its node.
     pub(crate) leased: bool,
     pub(crate) state: State,
     /// When it was sent, as a number that grows.
     stamp: u64,
     pub(crate) begun_ms: u64,
+    /// Since when nodes refuse it, or since it began; and when it was sent last.
+    refused_ms: u64,
+    sent_ms: u64,
     /// Not before this time.
     pub(crate) at_ms: u64,
     pub(crate) tries: u32,
@@ -83,15 +92,19 @@ impl Order {
             what: What::of(&forward.kind),
             bytes: bytes.into(),
             _share: Share::default(),
+            held: Share::default(),
             keys: forward.keys,
             db: forward.db,
             resp2: forward.resp2,
             reads: forward.reads,
             silent: forward.silent,
+            watches: forward.watches,
             leased: false,
             state: State::Waiting,
             stamp: 0,
             begun_ms: now_ms,
+            refused_ms: now_ms,
+            sent_ms: now_ms,
             at_ms: now_ms,
             tries: 0,
             pinned: None,
@@ -114,7 +127,7 @@ impl Order {
     }
     /// Its bytes are counted as long as it is there.
     pub(crate) fn kept(self, kept: &KeptBytes) -> Self {
-        Self { _share: kept.share(self.bytes.len()), ..self }
+        Self { _share: kept.share(kept_bytes(&self.what.kind(), self.bytes.len())), ..self }
     }
     /// It goes as a transaction, if it runs a script or a function.
     pub(crate) fn wrap(&mut self, scripts: &Scripts) {
@@ -140,9 +153,9 @@ impl Order {
             && (!is_one_key || self.keys.only == other.keys.only)
     }
     /// It is on its way to a node: what that is told, and what is asked before.
-    pub(crate) fn send(&mut self, node: usize, stamp: u64) -> (Forward, Arc<[u8]>, Arc<[u8]>) {
+    pub(crate) fn send(&mut self, node: usize, stamp: u64, now_ms: u64) -> (Forward, Arc<[u8]>, Arc<[u8]>) {
         self.state = State::Sent(node);
-        self.stamp = stamp;
+        (self.stamp, self.sent_ms) = (stamp, now_ms);
         let asks = self.next.take().is_some_and(|(_, asks)| asks);
         let prefix = if asks { [&self.prefix, ASKING].concat().into() } else { Arc::clone(&self.prefix) };
         let forward = Forward {
@@ -150,13 +163,19 @@ impl Order {
             db: self.db,
             resp2: self.resp2,
             reads: self.reads,
-            leased: self.leased,
+            watches: if self.leased { self.watches } else { 0 },
             keys: self.keys,
             tracks: self.tracks.clone(),
             ..Forward::of(self.to, self.what.kind())
         };
         (forward, prefix, Arc::clone(&self.bytes))
     }
+}
+
+/// What the gateway keeps of a request of so many bytes in all: it is noted here, and on its way on a connection; one
+/// that blocks is tried first.
+pub(crate) const fn kept_bytes(kind: &Kind, bytes: usize) -> usize {
+    bytes.saturating_mul(if matches!(kind, Kind::Blocks(_)) { 3 } else { 2 })
 }
 
 pub(crate) const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
@@ -169,6 +188,8 @@ pub(crate) struct Client {
     pub(crate) parts: Option<Parts>,
     /// Where it watches keys, and their slot.
     pub(crate) leased: Option<(usize, Option<u16>)>,
+    /// Bytes of its replies that wait for others.
+    pub(crate) held_bytes: usize,
 }
 
 impl Client {
@@ -185,11 +206,16 @@ impl Client {
             && behind.all(|other| !matches!(other.state, State::Sent(_)))
     }
     /// A request is on its way to a node.
-    pub(crate) fn send(&mut self, at: usize, node: usize, stamp: u64) -> (Forward, Arc<[u8]>, Arc<[u8]>) {
+    pub(crate) fn send(
+        &mut self,
+        at: usize,
+        node: usize,
+        (stamp, now_ms): (u64, u64),
+    ) -> (Forward, Arc<[u8]>, Arc<[u8]>) {
         if let Some(parts) = &mut self.parts {
             parts.send(at, stamp);
         }
-        self.orders[at].send(node, stamp)
+        self.orders[at].send(node, stamp, now_ms)
     }
     /// The request that was given this number when it was sent.
     pub(crate) fn stamped(&mut self, stamp: u64) -> Option<usize> {
@@ -222,6 +248,9 @@ pub(crate) struct Orders {
     pub(crate) stamp: u64,
     pub(crate) now_ms: u64,
     timeout_ms: u64,
+    /// What the worker keeps, and may keep.
+    pub(crate) kept: KeptBytes,
+    pub(crate) kept_bytes_max: usize,
 }
 
 impl Orders {
@@ -239,6 +268,8 @@ impl Orders {
             stamp: 0,
             now_ms: 0,
             timeout_ms,
+            kept: KeptBytes::default(),
+            kept_bytes_max: KEPT_BYTES_MAX,
         }
     }
 
@@ -253,13 +284,13 @@ impl Orders {
         self.clients.values().flat_map(of).collect()
     }
 
-    /// The slot that a request reads from, if a replica may answer it: it was not tried elsewhere, and nobody counts on
-    /// being told of changes.
+    /// The slot that a request reads from, if a replica may answer it: it was not tried elsewhere, its client watches no
+    /// keys, which are as its primary has them, and nobody counts on being told of changes.
     pub(crate) fn reads_slot(&self, client: u64, at: usize) -> Option<u16> {
         let order = self.clients.get(&client)?.orders.get(at)?;
         let is_plain = matches!(order.what, What::Plain | What::Logic(_));
         let is_read = order.reads && is_plain && order.tries == 0 && order.tracks.is_none();
-        order.keys.slot.filter(|_| is_read && !order.leased)
+        order.keys.slot.filter(|_| is_read && order.watches == 0)
     }
 
     pub(crate) fn is_ready(&mut self, client: u64) {
@@ -298,7 +329,11 @@ impl Orders {
             }
             Redirect::Later | Redirect::Otherwise => reason,
         };
-        if self.now_ms >= order.begun_ms + self.timeout_ms {
+        // Who has blocked there for a while was taken by that node.
+        if matches!(order.what, What::Blocks(_)) && self.now_ms >= order.sent_ms + BLOCKED_MS {
+            (order.refused_ms, order.tries) = (self.now_ms, 0);
+        }
+        if self.now_ms >= order.refused_ms + self.timeout_ms {
             return self.done(id, at, reason, front);
         }
         let asked = match order.state {
@@ -352,7 +387,22 @@ impl Orders {
     /// A request is over.
     pub(crate) fn done(&mut self, id: u64, at: usize, arrived: Arrived, front: &mut impl Front) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        client.orders[at].state = State::Done(arrived);
+        let order = &mut client.orders[at];
+        let waits = client.parts.is_some() || at > 0;
+        order.state = State::Done(match arrived {
+            Arrived::Reply(bytes, resp2) if waits => {
+                // There is none for the reply, or for what its client would be owed.
+                if self.kept.bytes() + bytes.len() > self.kept_bytes_max {
+                    Arrived::Doubt(holds_too_much(self.kept_bytes_max))
+                } else {
+                    order.held = self.kept.share(bytes.len());
+                    client.held_bytes += bytes.len();
+                    front.holds(order.to, client.held_bytes);
+                    Arrived::Reply(bytes, resp2)
+                }
+            }
+            arrived => arrived,
+        });
         if let Some(parts) = &mut client.parts {
             if parts.done() {
                 self.hand_out(id, front);
@@ -376,15 +426,17 @@ impl Orders {
         let Some(client) = self.clients.get_mut(&id) else { return };
         if let Some(Parts { how, .. }) = client.parts.take() {
             let parts = std::mem::take(&mut client.orders);
+            client.held_bytes = 0;
             merge::merged(how, &parts, (&self.scripts, &self.addresses), front);
             parts.iter().for_each(|part| delivered(front, part.to, part.tracks.as_ref()));
         }
         while client.orders.front().is_some_and(Order::is_done) {
-            let Some(Order { to, silent, state: State::Done(arrived), tracks, .. }) =
+            let Some(Order { to, silent, state: State::Done(arrived), tracks, held, .. }) =
                 client.orders.pop_front()
             else {
                 break;
             };
+            client.held_bytes -= held.bytes();
             match arrived {
                 Arrived::Reply(bytes, resp2) => {
                     deliver(front, to, silent, Answer::Reply { bytes: &bytes, resp2 })
@@ -407,7 +459,7 @@ impl Orders {
     /// Ends a client's wait, if what waits is not at a node now.
     pub(crate) fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
         let Some(client) = self.clients.get(&to.client) else { return };
-        let waits = |order: &Order| order.what == What::Blocks && order.is_waiting();
+        let waits = |order: &Order| matches!(order.what, What::Blocks(_)) && order.is_waiting();
         if let Some(at) = client.orders.iter().position(waits) {
             self.done(to.client, at, Arrived::of(ended(end)), front);
         }
@@ -426,7 +478,7 @@ mod tests {
     use super::*;
     use crate::answer::Whose;
     use crate::testing::{Delivered, client};
-    use weft_engine::forward::Kind;
+    use weft_engine::forward::BlockTime;
 
     const TO: Recipient = client(7);
 
@@ -444,7 +496,7 @@ mod tests {
         for ((slot, key, node), stamp) in all.iter().zip(1..) {
             client.orders.push_back(order(*slot, *key));
             if let Some(order) = client.orders.back_mut() {
-                order.send(*node, stamp);
+                order.send(*node, stamp, 0);
             }
         }
         orders.clients.insert(TO.client, client);
@@ -467,6 +519,35 @@ mod tests {
         reply(&mut orders, 0, "+third\r\n", &mut delivered);
         assert_eq!(delivered.0, ["+first", "+second", "+third"]);
         assert!(orders.clients.is_empty());
+    }
+
+    /// A node's replies may be large, and another node silent.
+    #[test]
+    fn a_reply_that_waits_counts_and_is_given_up_where_there_is_no_room() {
+        for (max, second) in [(11, "$5\r\nhello"), (10, "not kept")] {
+            let (mut orders, mut delivered) = (sent(&[(1, 1, 0), (2, 2, 1)]), Delivered::default());
+            orders.kept_bytes_max = max;
+            reply(&mut orders, 1, "$5\r\nhello\r\n", &mut delivered);
+            let held = if max == 11 { 11 } else { 0 };
+            assert_eq!((orders.kept.bytes(), orders.clients[&TO.client].held_bytes), (held, held));
+            reply(&mut orders, 0, "+first, which waits for none\r\n", &mut delivered);
+            assert_eq!(delivered.0[0], "+first, which waits for none");
+            assert!(delivered.0[1].contains(second), "{:?}", delivered.0);
+            assert_eq!(orders.kept.bytes(), 0);
+        }
+    }
+
+    /// How long it blocked elsewhere is no time in which it was refused.
+    #[test]
+    fn what_has_blocked_is_not_given_up_when_it_is_moved() {
+        for (sent_ms, is_over) in [(0, false), (59_500, true)] {
+            let (mut orders, mut delivered) = (sent(&[(1, 1, 0)]), Delivered::default());
+            orders.now_ms = 60_000;
+            let client = orders.clients.get_mut(&TO.client).expect("it has a request");
+            (client.orders[0].what, client.orders[0].sent_ms) = (What::Blocks(BlockTime::default()), sent_ms);
+            reply(&mut orders, 0, "-MOVED 1 :9\r\n", &mut delivered);
+            assert_eq!(delivered.0.len(), usize::from(is_over), "{:?}", delivered.0);
+        }
     }
 
     #[test]

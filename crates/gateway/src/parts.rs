@@ -118,7 +118,7 @@ mod tests {
                 let node = at % NODES;
                 let client = orders.clients.get_mut(&TO.client).expect("it is not answered");
                 assert!(client.may_go(at, node));
-                let _ = client.send(at, node, orders.stamp);
+                let _ = client.send(at, node, (orders.stamp, orders.now_ms));
                 sent[node].push((at, orders.stamp));
             }
             assert!(sent.iter().any(|sent| !sent.is_empty()), "nothing goes on");

@@ -5,10 +5,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_engine::forward::{Forward, Kind};
+use weft_engine::requests::What;
 use weft_engine::script::sha1_hex;
 use weft_protocol::request::Arguments;
 use weft_protocol::resp::ReplyDecoder;
 use weft_protocol::resp::encode::request;
+use weft_protocol::table::policy;
 use weft_protocol::{Arg, Outcome};
 
 use crate::reply::{LIMITS, Passed};
@@ -82,7 +84,7 @@ impl Scripts {
     /// What goes before a request: in a transaction, or over its client's own connection, nobody is asked again for a
     /// script that a node does not have.
     pub(crate) fn before(&self, forward: &Forward, bytes: &[u8]) -> Arc<[u8]> {
-        let is_asked_once = forward.leased || matches!(forward.kind, Kind::Exec(_));
+        let is_asked_once = forward.watches > 0 || matches!(forward.kind, Kind::Exec(_));
         if is_asked_once && !self.texts().order.is_empty() {
             self.loads(bytes).into()
         } else {
@@ -124,36 +126,45 @@ impl Arguments for Load<'_> {
     }
 }
 
+/// What the table says of a request's command, and its arguments.
+fn policy_of(bytes: &[u8]) -> (u64, impl Iterator<Item = &[u8]>) {
+    let mut all = words(bytes);
+    let name = all.next().unwrap_or_default();
+    let mut arguments = all.clone();
+    let policy = match What::of(name, all.next()) {
+        What::Command(id) => {
+            // A subcommand's arguments stand behind it.
+            if id.spec().container.is_some() {
+                arguments.next();
+            }
+            id.spec().policy
+        }
+        _ => 0,
+    };
+    (policy, arguments)
+}
+
 /// The text that a request brings.
 fn brought(bytes: &[u8]) -> Option<&[u8]> {
-    let mut words = words(bytes);
-    let name = words.next()?;
-    if name.eq_ignore_ascii_case(b"EVAL") || name.eq_ignore_ascii_case(b"EVAL_RO") {
-        return words.next();
-    }
-    let loads = name.eq_ignore_ascii_case(b"SCRIPT") && words.next()?.eq_ignore_ascii_case(b"LOAD");
-    words.next().filter(|_| loads)
+    let (policy, mut arguments) = policy_of(bytes);
+    arguments.next().filter(|_| policy & (policy::RUNS_SCRIPT | policy::BRINGS_SCRIPT) != 0)
 }
 
 /// The digest by which a request names a script.
 pub(crate) fn named_by(bytes: &[u8]) -> Option<&[u8]> {
-    let mut words = words(bytes);
-    let name = words.next()?;
-    let names = name.eq_ignore_ascii_case(b"EVALSHA") || name.eq_ignore_ascii_case(b"EVALSHA_RO");
-    words.next().filter(|_| names)
+    let (policy, mut arguments) = policy_of(bytes);
+    arguments.next().filter(|_| policy & policy::RUNS_SHA != 0)
 }
 
 /// Whether a request runs a script or a program, which may answer whatever they like.
 pub(crate) fn runs_logic(bytes: &[u8]) -> bool {
-    const NAMES: [&[u8]; 7] =
-        [b"EVAL", b"EVAL_RO", b"EVALSHA", b"EVALSHA_RO", b"FCALL", b"FCALL_RO", b"PROGRAM"];
-    let name = words(bytes).next().unwrap_or_default();
-    NAMES.iter().any(|own| own.eq_ignore_ascii_case(name))
+    const RUNS: u64 = policy::RUNS_SCRIPT | policy::RUNS_SHA | policy::RUNS_FUNCTION | policy::RUNS_STORED;
+    policy_of(bytes).0 & RUNS != 0
 }
 
 /// Whether one of some requests is PUBLISH.
 pub(crate) fn publishes(bytes: &[u8]) -> bool {
-    requests(bytes).any(|one| words(one).next().is_some_and(|name| name.eq_ignore_ascii_case(b"PUBLISH")))
+    requests(bytes).any(|one| policy_of(one).0 & policy::PUBLISHES != 0)
 }
 
 /// Requests that stand behind each other.
@@ -171,7 +182,7 @@ pub(crate) fn requests(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The words of one request.
-pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     let mut rest = bytes.iter().position(|byte| *byte == b'\n').map_or(&b""[..], |at| &bytes[at + 1..]);
     std::iter::from_fn(move || {
         let head = rest.iter().position(|byte| *byte == b'\n')? + 1;
@@ -200,6 +211,24 @@ mod tests {
         assert_eq!(all, [&b"LOAD"[..], b""]);
         assert_eq!(words(b"*1\r\n$99\r\nshort\r\n").count(), 0);
         assert_eq!(words(b"").count(), 0);
+    }
+
+    #[test]
+    fn the_table_says_what_a_request_does() {
+        for words in
+            [&["eval", "x", "0"][..], &["EVALSHA_RO", "x"], &["fcall", "f"], &["program", "Run", "p"]]
+        {
+            assert!(runs_logic(&asked(words)), "{words:?}");
+        }
+        for words in [&["GET", "EVAL"][..], &["PROGRAM", "LIST"], &["SCRIPT", "LOAD", "x"], &["EVALS"], &[]] {
+            assert!(!runs_logic(&asked(words)), "{words:?}");
+        }
+        assert_eq!(brought(&asked(&["script", "load", "x"])), Some(&b"x"[..]));
+        assert_eq!(brought(&asked(&["EVAL_RO", "x", "0"])), Some(&b"x"[..]));
+        assert_eq!(brought(&asked(&["SCRIPT", "EXISTS", "x"])), None);
+        assert_eq!(named_by(&asked(&["evalsha", "x", "0"])), Some(&b"x"[..]));
+        let both = [asked(&["GET", "PUBLISH"]), asked(&["publish", "c", "m"])];
+        assert_eq!([publishes(&both[0]), publishes(&both.concat())], [false, true]);
     }
 
     #[test]

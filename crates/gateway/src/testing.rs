@@ -49,6 +49,7 @@ impl Front for Delivered {
     fn watch(&mut self, _: BorrowedFd<'_>, _: u32) -> bool {
         true
     }
+    fn holds(&mut self, _: Recipient, _: usize) {}
     fn track(&mut self, _: Recipient, _: &Names) {}
     fn track_late(&mut self, _: Recipient, names: &Names) {
         self.0.push(format!("held {}", names.len()));
@@ -164,7 +165,9 @@ impl Bench {
         let (checks, figures) = (Arc::<Checks>::default(), Arc::<Figures>::default());
         let kept = KeptBytes::default();
         let upstream = Upstream::new(options, leases, (hub, checks, figures), || ()).counting(kept.clone());
-        Self { upstream, delivered: Delivered::default(), kept, now_ms: 1_000 }
+        let mut bench = Self { upstream, delivered: Delivered::default(), kept, now_ms: 1_000 };
+        bench.turn();
+        bench
     }
 
     /// A client asks for something.

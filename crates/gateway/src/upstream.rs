@@ -14,14 +14,14 @@ use weft_engine::behind::State;
 use weft_engine::forward::{Forward, Forwards, Kind};
 use weft_engine::mailbox::Recipient;
 
-use crate::answer::{Answer, BUSY, Front, Next, deliver, lost, replied, split_db, unreachable};
+use crate::answer::{Answer, BUSY, Front, Next, deliver, lost, replied, unreachable};
 use crate::dial::{self, Arrival, Checks, Inbox, UNCHECKED};
 use crate::figures::{Figures, bump};
 use crate::hub::Hub;
-use crate::kept_bytes::KeptBytes;
+use crate::kept_bytes::{KeptBytes, Share};
 use crate::lanes::Lane;
 use crate::leases::Leases;
-use crate::link::{Came, Due, EMPTY_BYTES_MAX, Expect, Link};
+use crate::link::{Came, Due, EMPTY_BYTES_MAX, Expect, Link, Tried};
 use crate::options::Options;
 use crate::reply::{Changed, changed};
 
@@ -261,12 +261,16 @@ impl Upstream {
         }
     }
 
+    /// So many bytes that are kept, as they are counted.
+    pub(crate) fn share(&self, bytes: usize) -> Share {
+        self.kept.as_ref().map(|kept| kept.share(bytes)).unwrap_or_default()
+    }
+
     /// Has a connection made, and gives its place.
     pub(crate) fn dial(&mut self, resp2: bool, is_lease: bool) -> u32 {
         self.attempts += 1;
-        let share = self.kept.as_ref().map(|kept| kept.share(0)).unwrap_or_default();
         let mut link = Box::new(Link::new(self.attempts, resp2, is_lease, self.now_ms));
-        link.share = share;
+        link.share = self.share(0);
         dial::begin(&self.options, &self.checks, &self.inbox, (self.attempts, resp2));
         match self.links.iter().position(Option::is_none) {
             Some(at) => {
@@ -408,10 +412,10 @@ impl Upstream {
                         Next::Free => self.free(at, front),
                         Next::Woken(at, attempt) => self.woken(at, attempt, front),
                         Next::Cleared => self.cleared(at, front),
-                        Next::Wait(to, silent, resp2, bytes) => {
-                            let (db, bytes) = split_db(&bytes);
+                        Next::Wait(to, silent, resp2, tried) => {
+                            let Tried { bytes, db, since, .. } = *tried;
                             let who = (to, db, resp2, silent);
-                            self.wait_for_lease(who, (0, bytes), Expect::Block(None), front);
+                            self.wait_for_lease(who, (0, &bytes), (Expect::Block(None), since), front);
                         }
                         Next::Doubt => self.ask_role(at),
                         Next::Refused(why) => self.refuse(at, &why, front),
@@ -494,7 +498,6 @@ impl Upstream {
             front.changed(None);
         }
         let unanswered = link.take_unanswered();
-        let is_over = !link.watches || unanswered.iter().any(|(due, ..)| matches!(due.expect, Expect::Exec));
         // The order of a client's replies is that of its requests: all of them go again, or none.
         let stays = |due: &Due, sent| due.again || sent && !due.reads;
         let staying = unanswered.iter().filter(|(due, _, sent)| stays(due, *sent));
@@ -531,11 +534,6 @@ impl Upstream {
             };
             deliver(front, to, due.silent, Answer::Error(error));
         }
-        if let Some(owner) = link.owner
-            && !is_over
-        {
-            self.leases.lost.insert(owner.client);
-        }
         if link.is_lease && !was_up {
             // Others cannot be made either.
             for waiting in self.leases.waiting.take() {
@@ -551,3 +549,7 @@ impl Upstream {
 mod odd;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod waiting;
+#[cfg(test)]
+mod watching;

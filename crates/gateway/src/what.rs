@@ -1,7 +1,7 @@
 //! Owns: what a request in front of a cluster is, as far as its way to a node and back depends on it. Does not own: the
 //! request (`crate::orders`).
 
-use weft_engine::forward::{Kind, Merge};
+use weft_engine::forward::{BlockTime, Kind, Merge};
 
 /// What a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) enum What {
     Logic(u32),
     Select(u8),
     Exec(u32),
-    Blocks,
+    Blocks(BlockTime),
     Watch,
     Alone,
     Scan,
@@ -22,7 +22,7 @@ impl What {
         match kind {
             Kind::Select(db) => Self::Select(*db),
             Kind::Exec(queued) => Self::Exec(*queued),
-            Kind::Blocks => Self::Blocks,
+            Kind::Blocks(time) => Self::Blocks(*time),
             Kind::Watch => Self::Watch,
             Kind::Alone => Self::Alone,
             Kind::Scan => Self::Scan,
@@ -40,7 +40,7 @@ impl What {
             Self::Plain => Kind::Plain,
             Self::Select(db) => Kind::Select(db),
             Self::Exec(queued) | Self::Logic(queued) => Kind::Exec(queued),
-            Self::Blocks => Kind::Blocks,
+            Self::Blocks(time) => Kind::Blocks(time),
             Self::Watch => Kind::Watch,
             Self::Alone => Kind::Alone,
             Self::Scan => Kind::Scan,

@@ -372,7 +372,7 @@ fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
         wait: None,
         forwarded: 0,
         joins: false,
-        leased: false,
+        watches: 0,
         confirmed: false,
         asked: None,
         loads: false,

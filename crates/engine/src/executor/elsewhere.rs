@@ -6,8 +6,8 @@ use crate::args::{Args, check_arity};
 use crate::error::{ErrorCode, Result};
 use crate::forward::{self, FORWARDED_MAX, Forwards, Way};
 use crate::handler::{Handler, Scope};
-use crate::reply::ReplySink;
-use crate::requests::What;
+use crate::reply::{Output, ReplySink};
+use crate::requests::{Postponed, What};
 use crate::session::{Session, client_flag};
 use crate::special;
 use crate::transaction::Transaction;
@@ -16,6 +16,16 @@ impl Executor<'_> {
     /// What another server is to run, as it has come together.
     pub const fn forwards(&mut self) -> &mut Forwards {
         &mut self.core.local.forwards
+    }
+
+    /// What a client wants to be told of comes from over there: the request that asked for it runs now, here. Says
+    /// whether it has run; if not, or if it is refused, nothing else runs here in its place.
+    pub fn run_confirmed(&mut self, request: &Postponed, session: &mut Session, output: &mut Output) -> bool {
+        session.confirmed = true;
+        session.hold_back();
+        let has_run = self.run_owned(request, session, output);
+        session.confirmed = false;
+        has_run
     }
 
     /// Whether there is anything for another server to run.
@@ -75,7 +85,7 @@ impl Core<'_> {
             self.local.forwards.release(session);
             return Err(error);
         }
-        if transaction.queued.is_empty() && !session.leased {
+        if transaction.queued.is_empty() && session.watches == 0 {
             sink.array(0);
             return Ok(());
         }

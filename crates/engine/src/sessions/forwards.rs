@@ -89,6 +89,17 @@ pub struct Piece {
     pub places: Vec<u32>,
 }
 
+/// How long a request that blocks waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockTime {
+    /// Which of its arguments says so.
+    pub argument: usize,
+    /// So many milliseconds; 0 for ever, or where that cannot be told.
+    pub ms: u64,
+    /// The argument says so in seconds.
+    pub in_seconds: bool,
+}
+
 /// What is to be done with a request, or for its client.
 #[derive(Debug)]
 pub enum Kind {
@@ -98,8 +109,8 @@ pub enum Kind {
     Select(u8),
     /// MULTI, so many commands, EXEC.
     Exec(u32),
-    /// It may block.
-    Blocks,
+    /// It may block for so long.
+    Blocks(BlockTime),
     /// WATCH: the client has a connection from here on.
     Watch,
     /// One request over a connection of its own.
@@ -135,8 +146,9 @@ pub struct Forward {
     pub reads: bool,
     /// Nobody wants its reply (CLIENT REPLY).
     pub silent: bool,
-    /// Its client has a connection, since it watches keys.
-    pub leased: bool,
+    /// How often its client has sent WATCH before it, since its last EXEC. It is run as if keys were watched only over
+    /// the connection that has all of them.
+    pub watches: u32,
     /// In front of a cluster: where its keys are.
     pub keys: Keys,
     /// Keys that its client reads and wants to be told of when they change.
@@ -148,8 +160,8 @@ impl Forward {
     #[must_use]
     pub const fn of(to: Recipient, kind: Kind) -> Self {
         let (end, db, keys, tracks) = (0, 0, Keys { slot: None, only: None }, None);
-        let (resp2, reads, silent, leased) = (false, false, false, false);
-        Self { to, kind, end, db, resp2, reads, silent, leased, keys, tracks }
+        let (resp2, reads, silent, watches) = (false, false, false, 0);
+        Self { to, kind, end, db, resp2, reads, silent, watches, keys, tracks }
     }
 }
 
@@ -195,15 +207,15 @@ impl Forwards {
             resp2: is_resp2(session),
             reads,
             silent: session.reply_mode != ReplyMode::On,
-            leased: session.leased,
+            watches: session.watches,
             keys,
             tracks,
         });
     }
     /// The session gives up what it has there.
     pub(crate) fn release(&mut self, session: &mut Session) {
-        if session.leased || session.forwarded > 0 {
-            session.leased = false;
+        if session.watches > 0 || session.forwarded > 0 {
+            session.watches = 0;
             self.list.push(Forward {
                 to: session.info.recipient(),
                 kind: Kind::Release,
@@ -212,7 +224,7 @@ impl Forwards {
                 resp2: false,
                 reads: false,
                 silent: true,
-                leased: false,
+                watches: 0,
                 keys: Keys::default(),
                 tracks: None,
             });
@@ -241,10 +253,5 @@ impl Session {
             self.look();
         }
         self.forwarded == 0
-    }
-    /// What it is subscribed to is known over there: the request that asked for it runs now.
-    pub fn confirm(&mut self) {
-        self.confirmed = true;
-        self.hold_back();
     }
 }

@@ -264,8 +264,8 @@ pub struct Session {
     pub forwarded: u32,
     /// Plain requests may join those.
     pub joins: bool,
-    /// It has a connection there, since it watches keys.
-    pub leased: bool,
+    /// How often it has sent WATCH there since its last EXEC: if it has, it has a connection there.
+    pub watches: u32,
     /// The request that runs asks for subscriptions that the other server has confirmed.
     pub(crate) confirmed: bool,
     /// What the request that comes asks of its key beside its command: over HTTP, of resources.

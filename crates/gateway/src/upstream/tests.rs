@@ -238,7 +238,7 @@ fn a_late_exec_leaves_the_next_lease_alone() {
             weft_protocol::resp::encode::request(None, &words, &mut forwards.bytes);
         }
         let (to, end) = (crate::testing::client(1), forwards.bytes.len());
-        forwards.list.push(Forward { end, leased: true, ..Forward::of(to, Kind::Exec(1)) });
+        forwards.list.push(Forward { end, watches: 1, ..Forward::of(to, Kind::Exec(1)) });
         bench.upstream.submit(&mut forwards, &mut bench.delivered);
     };
     bench.ask(1, Kind::Watch, 0, &["WATCH", "k"]);

@@ -398,11 +398,16 @@ impl Worker<'_> {
     /// Whether what a connection owes is over a limit: of one that has not authenticated, or of its class. What its
     /// channels' frames take that wait to be sent counts.
     pub(super) fn exceeds_output(&mut self, index: u32) -> bool {
+        self.exceeds_output_with(index, 0)
+    }
+    /// The same with so many bytes that wait to be put there.
+    pub(super) fn exceeds_output_with(&mut self, index: u32, held_bytes: usize) -> bool {
         let settings = &self.engine.settings;
         let now_ms = self.now_ms;
         let Some(connection) = self.io.get(index) else { return false };
         // Pages lie in memory once for all.
-        let owed = connection.owed_bytes().saturating_sub(connection.fixed_bytes());
+        let owed =
+            connection.owed_bytes().saturating_sub(connection.fixed_bytes()).saturating_add(held_bytes);
         let subscriber = match &connection.peer {
             Peer::Resp(single) => single.client.session.subscriptions.is_some(),
             // A channel has a class of its own.

@@ -135,8 +135,7 @@ impl Worker<'_> {
         let (index, channel) = (to.address.connection, to.address.channel);
         let Some((session, output)) = self.io.client(index, channel) else { return };
         session.has_heard();
-        session.confirm();
-        if !self.executor.run_owned(request, session, output) {
+        if !self.executor.run_confirmed(request, session, output) {
             session.drop_held();
             let text = "CLIENT PAUSE has begun before the server behind had confirmed: ask again";
             ReplySink::new(output, session.wire).error(&Error::err(text));
@@ -197,6 +196,12 @@ impl Front for Worker<'_> {
 
     fn watch(&mut self, socket: BorrowedFd<'_>, place: u32) -> bool {
         self.poll.add(socket, u64::from(place)).is_ok()
+    }
+
+    fn holds(&mut self, to: Recipient, bytes: usize) {
+        if self.is_there(to) && self.exceeds_output_with(to.address.connection, bytes) {
+            self.owes_too_much(to.address.connection);
+        }
     }
 
     fn track(&mut self, to: Recipient, names: &Names) {
