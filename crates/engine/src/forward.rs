@@ -16,7 +16,6 @@ use weft_protocol::{Arg, request::Arguments, resp};
 use crate::acl::User;
 use crate::args::{Args, OwnedArgs};
 use crate::blocking;
-use crate::commands::streams;
 use crate::context::{Context, Local};
 use crate::engine::{Engine, command_id};
 use crate::error::{Error, ErrorCode, Result, full_name};
@@ -299,7 +298,7 @@ fn database(engine: &Engine, args: &Args<'_>) -> Result<u8> {
 /// How long a request blocks, if it does.
 fn block_time(args: &Args<'_>) -> Option<BlockTime> {
     let argument = match args.spec.policy {
-        policy if policy & policy::TIME_OPTION != 0 => return streams::block_time(args),
+        policy if policy & policy::TIME_OPTION != 0 => return block_option(args),
         policy if policy & policy::TIME_FIRST != 0 => 1,
         _ => args.len() - 1,
     };
@@ -307,6 +306,31 @@ fn block_time(args: &Args<'_>) -> Option<BlockTime> {
     // What is no time the server behind refuses.
     let ms = if ms > 0.0 && ms < i64::MAX as f64 { ms as u64 } else { 0 };
     Some(BlockTime { argument, ms, in_seconds: true })
+}
+
+/// The same of one that says so by its option BLOCK.
+fn block_option(args: &Args<'_>) -> Option<BlockTime> {
+    let options = || (1..args.len()).take_while(|&index| !args.is(index, "STREAMS"));
+    if !options().any(|index| args.is(index, "BLOCK")) {
+        return None;
+    }
+    let (mut at, mut time) = (1, None);
+    while at < args.len() && !args.is(at, "STREAMS") {
+        at += match () {
+            () if args.is(at, "BLOCK") => {
+                let argument = at + 1;
+                let ms = args.int(argument).ok().and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0);
+                time = Some(BlockTime { argument, ms, in_seconds: false });
+                2
+            }
+            () if args.is(at, "COUNT") => 2,
+            () if args.is(at, "GROUP") => 3,
+            () if args.is(at, "NOACK") => 1,
+            // The server behind may know other options: how long it blocks is not known.
+            () => return Some(BlockTime::default()),
+        };
+    }
+    time
 }
 
 /// Whether a command that goes this way may stand in a transaction that another server runs.
@@ -330,6 +354,40 @@ impl Context<'_, '_> {
     pub(crate) fn give_up_lease(&mut self) {
         if self.session.watches > 0 {
             self.local.forwards.release(self.session);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(words: &[&str]) -> Option<BlockTime> {
+        let What::Command(id) = What::of(words[0].as_bytes(), words.get(1).map(|word| word.as_bytes()))
+        else {
+            panic!("{words:?} is no command");
+        };
+        let owned = OwnedArgs::new(id.spec(), words.iter().map(|word| word.as_bytes()));
+        block_time(&owned.args())
+    }
+
+    #[test]
+    fn how_long_a_request_blocks_stands_in_it() {
+        let seconds = |argument, ms| Some(BlockTime { argument, ms, in_seconds: true });
+        let ms = |argument, ms| Some(BlockTime { argument, ms, in_seconds: false });
+        for (words, blocks) in [
+            (&["BLPOP", "a", "b", "1.5"][..], seconds(3, 1_500)),
+            (&["BLPOP", "a", "0"], seconds(2, 0)),
+            (&["BLPOP", "a", "0.0001"], seconds(2, 1)),
+            (&["BLPOP", "a", "no time"], seconds(2, 0)),
+            (&["BLMPOP", "2", "1", "a", "LEFT"], seconds(1, 2_000)),
+            (&["XREAD", "STREAMS", "BLOCK", "0"], None),
+            (&["XREAD", "COUNT", "1", "block", "70", "STREAMS", "a", "0"], ms(4, 70)),
+            (&["XREADGROUP", "GROUP", "g", "BLOCK", "BLOCK", "8", "STREAMS", "a", ">"], ms(5, 8)),
+            (&["XREADGROUP", "GROUP", "BLOCK", "7", "NOACK", "STREAMS", "a", ">"], None),
+            (&["XREADGROUP", "GROUP", "g", "c", "NEW", "BLOCK", "8", "STREAMS", "a", ">"], ms(0, 0)),
+        ] {
+            assert_eq!(time(words), blocks, "{words:?}");
         }
     }
 }

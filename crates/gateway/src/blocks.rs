@@ -1,5 +1,5 @@
-//! Owns: the time of a request: since when its client waits, how long it blocks, when it is late, what of its time is left
-//! when it is sent. Does not own: what becomes of one that is late (`crate::late`).
+//! Owns: the time of a request: since when its client waits, how long it blocks, when it is late, what of its time is
+//! left when it is sent. Does not own: what becomes of one that is late (`crate::late`).
 
 use std::borrow::Cow;
 
@@ -52,8 +52,8 @@ impl Since {
             None => options.late_ms(self.begun_ms),
         }
     }
-    /// The request as it is sent now, behind so many others: it blocks for what is left of its time. Of what is over the
-    /// least is left that is not for ever.
+    /// The request as it is sent now, behind so many others: it blocks for what is left of its time. Of what is over
+    /// the least is left that is not for ever.
     pub(crate) fn sent<'b>(&self, bytes: &'b [u8], before: u32, now_ms: u64) -> Cow<'b, [u8]> {
         let Some((ends_ms, time)) = self.ends_ms().zip(self.blocks).filter(|_| now_ms > self.begun_ms) else {
             return bytes.into();

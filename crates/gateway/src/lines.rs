@@ -15,8 +15,8 @@ use crate::dial::UNCHECKED;
 use crate::link::{Came, Due, Expect, Link};
 use crate::scripts::words;
 
-/// Bytes of requests that may wait on one connection to be answered. What is wanted beyond is refused; one on which what
-/// is not wanted any more has no room is ended.
+/// Bytes of requests that may wait on one connection to be answered. What is wanted beyond is refused; one on which
+/// what is not wanted any more has no room is ended.
 const UNSENT_BYTES_MAX: usize = 64 << 20;
 
 /// What somebody may be subscribed to.
@@ -103,8 +103,8 @@ impl Line {
         let link = self.link.as_ref()?;
         Some((link.socket()?, link.has_unsent()))
     }
-    /// Asks for those of some names that it does not bring yet. The request with whose answer it brings all of them; the
-    /// error says why it cannot be asked.
+    /// Asks for those of some names that it does not bring yet. The request with whose answer it brings all of them;
+    /// the error says why it cannot be asked.
     pub(crate) fn want(
         &mut self,
         kind: SubscriptionKind,

@@ -284,8 +284,8 @@ impl Orders {
         self.clients.values().flat_map(of).collect()
     }
 
-    /// The slot that a request reads from, if a replica may answer it: it was not tried elsewhere, its client watches no
-    /// keys, which are as its primary has them, and nobody counts on being told of changes.
+    /// The slot that a request reads from, if a replica may answer it: it was not tried elsewhere, its client watches
+    /// no keys, which are as its primary has them, and nobody counts on being told of changes.
     pub(crate) fn reads_slot(&self, client: u64, at: usize) -> Option<u16> {
         let order = self.clients.get(&client)?.orders.get(at)?;
         let is_plain = matches!(order.what, What::Plain | What::Logic(_));

@@ -1,5 +1,5 @@
-//! Owns: tests of how long a client waits for a server that says nothing, over a connection of its own and for one. Does
-//! not own: what is counted of the time (`crate::blocks`).
+//! Owns: tests of how long a client waits for a server that says nothing, over a connection of its own and for one.
+//! Does not own: what is counted of the time (`crate::blocks`).
 
 use weft_engine::forward::{BlockTime, Forward, Forwards, Kind};
 use weft_protocol::request::Texts;

@@ -24,7 +24,6 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::handler;
 use crate::handler::Scope;
 use crate::reply::ReplySink;
-pub(crate) use read::block_time;
 
 pub(crate) const LIST: &[handler::Entry] = &[
     ("XADD", Scope::Keys, add::xadd),

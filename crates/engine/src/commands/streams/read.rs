@@ -10,7 +10,6 @@ use crate::args::{Args, OwnedArgs};
 use crate::blocking::Empty;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result, full_name};
-use crate::forward::BlockTime;
 use crate::notify;
 use crate::reply::ReplySink;
 
@@ -58,9 +57,8 @@ fn range(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
 
 /// What XREAD and XREADGROUP are asked for.
 struct Request<'a> {
-    /// BLOCK, and which argument says for how long.
+    /// BLOCK.
     timeout_ms: Option<u64>,
-    timeout_at: usize,
     /// COUNT; 0 for all.
     count: u64,
     group: Option<(&'a [u8], &'a [u8])>,
@@ -72,15 +70,8 @@ struct Request<'a> {
 
 impl<'a> Request<'a> {
     fn parse(args: &Args<'a>, with_group: bool) -> Result<Self> {
-        let mut request = Self {
-            timeout_ms: None,
-            timeout_at: 0,
-            count: 0,
-            group: None,
-            no_ack: false,
-            keys_at: 0,
-            streams: 0,
-        };
+        let mut request =
+            Self { timeout_ms: None, count: 0, group: None, no_ack: false, keys_at: 0, streams: 0 };
         let only_group = |option: &str| {
             let text = "option is only supported by XREADGROUP. You called XREAD instead.";
             Err(Error::err(format!("The {option} {text}")))
@@ -90,7 +81,7 @@ impl<'a> Request<'a> {
             let more = args.len() - 1 - at;
             if args.is(at, "BLOCK") && more > 0 {
                 at += 1;
-                (request.timeout_ms, request.timeout_at) = (Some(timeout_ms(args, at)?), at);
+                request.timeout_ms = Some(timeout_ms(args, at)?);
             } else if args.is(at, "COUNT") && more > 0 {
                 at += 1;
                 request.count = u64::try_from(args.int(at)?).unwrap_or(0);
@@ -145,21 +136,6 @@ fn timeout_ms(args: &Args<'_>, at: usize) -> Result<u64> {
     let ms = u64::try_from(ms).map_err(|_| Error::err("timeout is negative"))?;
     // The end of the wait must be a time.
     if ms > i64::MAX as u64 / 2 { Err(Error::err("timeout is out of range")) } else { Ok(ms) }
-}
-
-/// How long a request blocks that another server runs, if it does.
-pub(crate) fn block_time(args: &Args<'_>) -> Option<BlockTime> {
-    match Request::parse(args, true) {
-        Ok(request) => {
-            let ms = request.timeout_ms?;
-            Some(BlockTime { argument: request.timeout_at, ms, in_seconds: false })
-        }
-        // That server may know other options.
-        Err(_) => {
-            let mut options = (1..args.len()).take_while(|&index| !args.is(index, "STREAMS"));
-            options.any(|index| args.is(index, "BLOCK")).then(BlockTime::default)
-        }
-    }
 }
 
 /// Whether the keys do not stand where the command table looks for them: a consumer may be called STREAMS.
