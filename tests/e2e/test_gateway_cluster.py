@@ -27,6 +27,7 @@ COUNTERS = 8
 CLIENTS = 8
 SHORT_MS = 2_000
 BLOCKED_SECONDS = 3
+OWED_BYTES = 100_000
 # How long values are written that replicas are read behind.
 REPLICA_SECONDS = 3
 
@@ -171,6 +172,22 @@ class BehindCluster(BeforeMany, unittest.TestCase):
         over = time.monotonic()
         self.assertGreaterEqual(over - begun, BLOCKED_SECONDS)
         self.assertLess(over - there, BLOCKED_SECONDS)
+
+    def test_replies_that_wait_for_a_silent_node_are_owed(self):
+        wire, other = self.connect(), self.connect()
+        name = "client-output-buffer-limit"
+        (_, before) = other.call("CONFIG", "GET", name)
+        self.addCleanup(other.call, "CONFIG", "SET", name, before)
+        self.assertEqual(other.call("SET", "a", "x" * OWED_BYTES), "+OK")
+        self.assertEqual(other.call("CONFIG", "SET", name, f"normal {OWED_BYTES * 10} 0 0"), "+OK")
+        silent = self.cluster.nodes[0]
+        halt(silent)
+        try:
+            wire.send(request("GET", "b") + request("GET", "a") * 30)
+            self.assertRaises((Closed, ConnectionResetError), wire.reply)
+        finally:
+            os.kill(silent.process.pid, signal.SIGCONT)
+        self.assertEqual(other.call("GET", "b"), None)
 
     def test_what_is_refused_for_now_has_its_time(self):
         source, target = self.cluster.nodes[:2]

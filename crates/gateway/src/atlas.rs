@@ -84,13 +84,13 @@ impl Atlas {
 
     /// One that asks nobody.
     #[cfg(test)]
-    pub(crate) fn unasked() -> Arc<Self> {
+    pub(crate) fn unasked(seeds: Vec<Address>) -> Arc<Self> {
         let known = Known { map: None, why: String::new(), is_wanted: false, wakes: Vec::new() };
         Arc::new(Self {
             known: Mutex::new(known),
             changed: Condvar::new(),
             version: AtomicU64::new(0),
-            seeds: Vec::new(),
+            seeds,
         })
     }
 

@@ -590,7 +590,7 @@ mod tests {
         let hub = Hub::start(Arc::clone(&options), engine()).expect("there are threads");
         let (checks, scripts, board) = (Arc::default(), Arc::default(), Arc::default());
         let common = Common { options, hub, checks, scripts, board, replicas: None };
-        Cluster { nodes_max: 5, ..Cluster::new(common, Atlas::unasked(), 1, Arc::new(|| ())) }
+        Cluster { nodes_max: 5, ..Cluster::new(common, Atlas::unasked(Vec::new()), 1, Arc::new(|| ())) }
     }
     fn address(port: u16) -> Address {
         Address::Tcp("127.0.0.1".into(), port)

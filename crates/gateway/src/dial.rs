@@ -19,8 +19,8 @@ use crate::options::{Options, Sentinel};
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_TRIES: u32 = 3;
 
-/// The longest that one Sentinel is waited for.
-const SENTINEL_WAIT: Duration = Duration::from_secs(1);
+/// The longest that one of several is waited for, any of which would do.
+const ONE_WAIT: Duration = Duration::from_secs(1);
 
 /// In the place of a connection's CLIENT ID: of what it is to be able to do it was asked nothing.
 pub(crate) const UNCHECKED: i64 = 0;
@@ -87,9 +87,14 @@ pub(crate) fn begin(
     }
 }
 
-/// Connects to any node of a cluster over RESP3, and gives its address.
+/// How long each of several is waited for.
+fn one_of_several(to: &Config) -> Timeouts {
+    Timeouts::all(Some(to.timeouts.reply.map_or(ONE_WAIT, |wait| wait.min(ONE_WAIT))))
+}
+
+/// Connects to any node of a cluster over RESP3, and gives its address. One that says nothing holds up nobody for long.
 pub(crate) fn any_node(options: &Options, atlas: &Atlas) -> weft_client::Result<(Connection, Address)> {
-    let to = options.to.clone().with_protocol(Protocol::Resp3);
+    let to = options.to.clone().with_protocol(Protocol::Resp3).with_timeouts(one_of_several(&options.to));
     let mut last = weft_client::Error::Unexpected("no node of the cluster is known");
     for address in atlas.nodes() {
         match Connection::connect(&Config { address: address.clone(), ..to.clone() }) {
@@ -119,13 +124,12 @@ pub(crate) fn server(options: &Options, resp2: bool) -> weft_client::Result<Conn
 /// holds up nobody for long.
 fn find(sentinel: &Sentinel, to: &Config) -> weft_client::Result<Address> {
     let mut last = weft_client::Error::Unexpected("no Sentinel knows a master of that name");
-    let wait = to.timeouts.reply.map_or(SENTINEL_WAIT, |wait| wait.min(SENTINEL_WAIT));
     let (count, first) = (sentinel.addresses.len(), sentinel.last.load(Relaxed));
     for at in (0..count).map(|step| (first + step) % count) {
         let asked = Connection::connect(
             &Config { tls: to.tls.clone(), ..Config::at(sentinel.addresses[at].clone()) }
                 .with_protocol(Protocol::Resp2)
-                .with_timeouts(Timeouts::all(Some(wait))),
+                .with_timeouts(one_of_several(to)),
         )
         .and_then(|mut asked| asked.command(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", &sentinel.name]));
         match asked {
@@ -186,6 +190,25 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::testing::Peer;
+
+    /// Far beyond what an address that says nothing is waited for, far below what a server behind is.
+    const SOON: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn a_node_that_says_nothing_holds_up_nobody_for_long() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let peer = Peer::start(|_| None);
+        let ports = [silent.local_addr().expect("it is bound").port(), peer.port];
+        let mut options = Options::to("cluster://127.0.0.1:1").expect("it is a URL");
+        options.to.timeouts = Timeouts::all(Some(LONG));
+        let atlas = Atlas::unasked(ports.map(|port| Address::Tcp("127.0.0.1".into(), port)).into());
+        let begun = Instant::now();
+        let (_, node) = any_node(&options, &atlas).expect("one is there");
+        assert_eq!(node, Address::Tcp("127.0.0.1".into(), peer.port));
+        assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    }
 
     /// Who listens and says nothing, and the master that the other one knows.
     #[test]
@@ -211,7 +234,7 @@ mod tests {
         });
         let options = Options::to(&url).expect("it is a URL");
         let sentinel = options.sentinel.as_ref().expect("there is one");
-        let to = options.to.clone().with_timeouts(Timeouts::all(Some(Duration::from_secs(600))));
+        let to = options.to.clone().with_timeouts(Timeouts::all(Some(LONG)));
         let begun = Instant::now();
         for _ in 0..2 {
             let found = find(sentinel, &to).expect("one knows it");
@@ -219,6 +242,6 @@ mod tests {
             // The second time it is asked first.
             assert_eq!(sentinel.last.load(Relaxed), 1);
         }
-        assert!(begun.elapsed() < Duration::from_secs(300), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     }
 }

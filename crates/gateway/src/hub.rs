@@ -325,7 +325,8 @@ impl State {
             let now_ms = self.now_ms();
             match self.lines.get_mut(&number).map(|line| line.want(wish.kind, &names, now_ms)) {
                 Some(Ok(request)) => needs.push((number, request)),
-                Some(Err(why)) => return self.not_now(wish, &why),
+                // It would be too much later, too.
+                Some(Err(why)) => return wish.answer(Err(why)),
                 None => {}
             }
         }
