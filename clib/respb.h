@@ -388,7 +388,7 @@ typedef struct respb_writer {
     struct respb_open {
         uint64_t elements; /* to come; of a streamed aggregate, so far */
         size_t at;         /* where it has its count (RESPB) or begins (RESP) */
-        uint8_t kind, streamed;
+        uint8_t kind, streamed, owed; /* owed: an attribute stands there whose value is to come (RESP) */
     } open[RESPB_NESTING_MAX];
 } respb_writer;
 

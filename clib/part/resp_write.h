@@ -108,10 +108,17 @@ static void resp_number(const respb_writer *w, struct out *out, const respb_valu
     }
 }
 
-/* A value is complete. The end of an attribute completes none; RESP2 clients do not get it at all. */
+/* The pairs of an attribute are complete, which is no value yet; RESP2 clients do not get them at all. */
+static void resp_end_attribute(respb_writer *w, struct out *out, size_t at) {
+    if (w->protocol == RESPB_PROTOCOL_RESP2) out->len = at;
+    if (w->depth > 0) w->open[w->depth - 1].owed = 1;
+}
+
+/* A value is complete. */
 static void resp_end(respb_writer *w, struct out *out) {
     while (w->depth > 0) {
         struct respb_open *open = &w->open[w->depth - 1];
+        open->owed = 0;
         if (open->streamed) {
             open->elements++;
             return;
@@ -119,7 +126,7 @@ static void resp_end(respb_writer *w, struct out *out) {
         if (--open->elements > 0) return;
         w->depth--;
         if (open->kind == RESPB_ATTRIBUTE) {
-            if (w->protocol == RESPB_PROTOCOL_RESP2) out->len = open->at;
+            resp_end_attribute(w, out, open->at);
             return;
         }
     }
@@ -137,7 +144,7 @@ static void resp_aggregate(const respb_writer *w, struct out *out, const struct 
 static void resp_open(respb_writer *w, struct out *out, unsigned kind, int64_t count) {
     struct respb_open *open = &w->open[w->depth];
     open->kind = (uint8_t)kind;
-    open->streamed = count < 0;
+    open->streamed = count < 0, open->owed = 0;
     open->at = out->len;
     open->elements = count < 0 ? 0 : (uint64_t)count << is_pairs(kind);
     if (count >= 0) resp_aggregate(w, out, open, 0);
@@ -145,8 +152,8 @@ static void resp_open(respb_writer *w, struct out *out, unsigned kind, int64_t c
         w->depth++;
     } else if (kind != RESPB_ATTRIBUTE) {
         resp_end(w, out);
-    } else if (w->protocol == RESPB_PROTOCOL_RESP2) {
-        out->len = open->at;
+    } else {
+        resp_end_attribute(w, out, open->at);
     }
 }
 

@@ -84,7 +84,7 @@ static void write_open(respb_writer *w, struct out *out, unsigned kind, int64_t 
     open->at = out->len;
     append32(out, count < 0 ? 0 : (uint32_t)count);
     open->kind = (uint8_t)kind;
-    open->streamed = count < 0;
+    open->streamed = count < 0, open->owed = 0;
     /* An attribute has its pairs and the value that they belong to. */
     open->elements = count < 0 ? 0 : ((uint64_t)count << is_pairs(kind)) + (kind == RESPB_ATTRIBUTE);
     if (open->elements == 0 && !open->streamed) write_end(w);
@@ -143,10 +143,10 @@ static int is_line(const char *text, size_t len) {
     return len == 0 || (!memchr(text, '\r', len) && !memchr(text, '\n', len));
 }
 
-/* Whether an aggregate may end here: its pairs are whole, and 32 bits hold their number. */
+/* Whether an aggregate may end here: its pairs are whole, an attribute has its value, and 32 bits hold their number. */
 static int is_closable(const struct respb_open *open) {
     uint64_t count = open->elements >> is_pairs(open->kind);
-    return open->streamed && count <= UINT32_MAX && count << is_pairs(open->kind) == open->elements;
+    return open->streamed && !open->owed && count <= UINT32_MAX && count << is_pairs(open->kind) == open->elements;
 }
 
 /* Whether a value makes sense where the writer stands, behind `len` bytes. */

@@ -436,7 +436,7 @@ static void misplaced(void) {
     respb_batch batch;
     respb_writer writer;
     char out[128];
-    int protocol;
+    int protocol, pairs;
     for (protocol = 2; protocol <= 4; protocol++) {
         EXPECT(respb_writer_init(&writer, sizeof writer, protocol, out, sizeof out) == RESPB_OK);
         EXPECT(respb_write_open(&writer, RESPB_ARRAY, -1) == RESPB_OK);
@@ -447,6 +447,14 @@ static void misplaced(void) {
         EXPECT(respb_write_integer(&writer, 2) == RESPB_OK);
         EXPECT(respb_write_close(&writer) == RESPB_OK && respb_write_close(&writer) == RESPB_OK);
         EXPECT(respb_write_open(&writer, RESPB_PUSH, 0) == RESPB_OK);
+        /* An attribute without its value, of pairs and of none, inside a streamed aggregate. */
+        for (pairs = 0; pairs < 2; pairs++) {
+            EXPECT(respb_write_open(&writer, RESPB_SET, -1) == RESPB_OK);
+            EXPECT(respb_write_open(&writer, RESPB_ATTRIBUTE, pairs) == RESPB_OK);
+            EXPECT(pairs == 0 || (respb_write_integer(&writer, 1) == RESPB_OK && respb_write_integer(&writer, 2) == RESPB_OK));
+            EXPECT(respb_write_close(&writer) == RESPB_EINVAL);
+            EXPECT(respb_write_open(&writer, RESPB_ARRAY, 0) == RESPB_OK && respb_write_close(&writer) == RESPB_OK);
+        }
         /* An attribute before a push: RESP3 can say it, RESPB cannot (section E.5). */
         batch_of(&batch, &frame, 1, values, 16);
         EXPECT(respb_reply_decoder_init(&decoder, sizeof decoder, RESPB_PROTOCOL_RESP3, NULL) == RESPB_OK);
