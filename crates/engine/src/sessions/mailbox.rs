@@ -384,7 +384,7 @@ mod tests {
         let to = |client| Recipient { address: Address::default(), client };
         let keys = |len: usize| Arc::new(Push::Invalidate(Some(vec![vec![b'k'; len].into()])));
         let taken = || {
-            let mut messages = Vec::new();
+            let mut messages = VecDeque::new();
             mailboxes.of(0).take_for(&mut messages);
             let told = messages.iter().map(|message| match message {
                 Message::Push(to, push) => match &**push {
