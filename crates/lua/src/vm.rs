@@ -110,7 +110,21 @@ pub enum World {
 /// Nested tables of a result; deeper ones are an error.
 pub const RESULT_DEPTH_MAX: usize = 128;
 
-/// What `lua_pcall` calls with an error, where it was raised: a table with its line, and where that was.
+/// What `lua_pcall` calls with an error that ends a run, where it was raised. Nothing of Lua runs behind that: what the
+/// metatable of an error gives as its line is its own from here on.
+fn handle_last(frame: &mut Frame<'_>) -> crate::frame::Answer {
+    if frame.kind(1) == Kind::Table && frame.metatable(1) {
+        frame.push_copy(1);
+        if !libs::base::is_protected(frame, -1) {
+            libs::base::push_line(frame)?;
+            frame.set_field(-2, libs::base::LINE);
+        }
+        frame.pop(2);
+    }
+    handle_error(frame)
+}
+
+/// What is made of an error: a table with its line, and where it was raised.
 fn handle_error(frame: &mut Frame<'_>) -> crate::frame::Answer {
     let mut place = frame.place_of(1);
     if place.as_ref().is_some_and(|(is_c, ..)| *is_c) {
@@ -125,16 +139,9 @@ fn handle_error(frame: &mut Frame<'_>) -> crate::frame::Answer {
     } else {
         frame.push_copy(1);
     }
-    if libs::base::is_protected(frame, -1) {
-        return Ok(1);
-    }
-    if frame.metatable(-1) {
-        // Nothing of Lua runs behind the run: what its metatable gives is its own from here on.
-        frame.pop(1);
-        libs::base::push_line(frame)?;
-        frame.set_field(-2, libs::base::LINE);
-    }
-    if let Some((_, source, line)) = place {
+    if let Some((_, source, line)) = place
+        && !libs::base::is_protected(frame, -1)
+    {
         frame.push_bytes(source.as_bytes());
         frame.set_field(-2, "source");
         frame.push_number(f64::from(line));
@@ -143,14 +150,14 @@ fn handle_error(frame: &mut Frame<'_>) -> crate::frame::Answer {
     Ok(1)
 }
 
-/// The handler, which old scripts call too.
+/// What old scripts call with an error.
 pub(crate) const HANDLER: CFunction = c_function!(handle_error);
 
 /// Prepares both worlds. Gives the handler of errors.
 fn prepare(frame: &mut Frame<'_>, identity: &Identity) -> Result<Chunk, Raise> {
     let given = libs::open(frame, identity)?;
     frame.shared().given = Some(given);
-    frame.push_function(HANDLER, 0);
+    frame.push_function(c_function!(handle_last), 0);
     Ok(keep(frame))
 }
 

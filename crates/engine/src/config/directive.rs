@@ -1,7 +1,7 @@
 //! Owns: what a directive is: its name, the kind of its value, whether it may change while the server runs, and what
 //! follows from it. Does not own: which there are (`super::table`), reading their values (`super::value`).
 
-use crate::script::Scripts;
+use weft_lua::Budget;
 use weft_store::Keyspace;
 
 use super::Settings;
@@ -100,8 +100,8 @@ pub struct Reach<'e> {
     pub acl: &'e Acl,
     /// What must be asked for before a request runs.
     pub special: &'e Special,
-    /// Scripts and functions.
-    pub scripts: &'e Scripts,
+    /// Memory of scripts.
+    pub script_memory: &'e Budget,
     /// What has to be looked at again.
     pub then: &'e dyn Follow,
 }
@@ -120,6 +120,8 @@ pub trait Follow {
     fn look_at_events(&self);
     /// How many keys clients may track.
     fn trim_tracked(&self);
+    /// What scripts find has changed: they are forgotten, with what they have compiled.
+    fn forget_scripts(&self);
 }
 
 /// What follows from a new value.

@@ -36,13 +36,16 @@ impl Engine {
             keyspace: &self.keyspace,
             acl: &self.acl,
             special: &self.special,
-            scripts: &self.scripts,
+            script_memory: &self.scripts.budget,
             then: self,
         }
     }
 }
 
 impl Follow for Engine {
+    fn forget_scripts(&self) {
+        self.scripts.flush();
+    }
     fn set_default_password(&self, password: Option<&[u8]>) {
         Self::set_default_password(self, password);
     }

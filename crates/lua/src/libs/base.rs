@@ -203,13 +203,13 @@ fn pcall(frame: &mut Frame<'_>) -> Answer {
         push_line(frame)?;
         if matches!(frame.kind(-1), Kind::String | Kind::Number) {
             frame.remove(before as i32 + 1);
-        } else {
-            frame.pop(1);
         }
     }
+    // As Valkey's leaves it: where the line is none it stands behind the table.
+    let results = frame.top() - before;
     frame.push_boolean(false);
     frame.insert(before as i32 + 1);
-    Ok(2)
+    Ok(results + 1)
 }
 
 /// Pushes the field `err` of the table on top. An error that has a metatable may have it from there.

@@ -110,11 +110,11 @@ pub(super) const LIST: &[Directive] = &[
         |e, v| {
             // States of Lua are made anew with it, and scripts are forgotten, as in Valkey.
             if e.settings.lua_insecure.swap(v.is_on(), Relaxed) != v.is_on() {
-                e.scripts.flush();
+                e.then.forget_scripts();
             }
         },
     ),
     memory("script-memory-limit", (1 << 20, ANY), "268435456")
-        .acts(|e, v| e.scripts.budget.set_limit(v.number as usize)),
+        .acts(|e, v| e.script_memory.set_limit(v.number as usize)),
     switch("script-kill-undo", "no").acts(|e, v| e.settings.script_kill_undo.store(v.number != 0, Relaxed)),
 ];
