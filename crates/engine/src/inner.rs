@@ -240,6 +240,12 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     pub fn captured(&self) -> Option<&Captured> {
         self.context.local.reply.as_deref()
     }
+    /// The operation is over: nobody reads the last reply any more. It may be large, and hold values that are gone.
+    pub(crate) fn forget_reply(&mut self) {
+        if let Some(reply) = &mut self.context.local.reply {
+            reply.clear();
+        }
+    }
     /// Bytes that it takes as it is kept.
     #[must_use]
     pub fn reply_bytes(&self) -> usize {

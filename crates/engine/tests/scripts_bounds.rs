@@ -7,6 +7,7 @@ mod support;
 
 use support::Bench;
 use support::stored::words as text;
+use weft_engine::info::Memory;
 use weft_engine::reply::Protocol;
 
 /// A reply that is more than scripts may have is an error of the call, of which nothing is left; what the command has
@@ -53,6 +54,24 @@ fn replies_count_as_memory_of_scripts() {
         assert_eq!(got, "[ERR not enough memory for the reply of this call 0]");
     }
     assert_eq!(text(&mut bench, client, &["EVAL", "return redis.call('PING')", "0"]), "PONG");
+}
+
+/// What a script was answered goes with it: a value that is removed behind it takes no memory any more.
+#[test]
+fn replies_inside_scripts_are_not_kept_behind_them() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let script = ["EVAL", "return #redis.call('GET', 'v')", "0"];
+    text(&mut bench, client, &["SETRANGE", "v", "1", "x"]);
+    text(&mut bench, client, &script);
+    let before = Memory::now().resident_bytes;
+    text(&mut bench, client, &["SETRANGE", "v", "100000000", "x"]);
+    assert_eq!(text(&mut bench, client, &script), "100000001");
+    text(&mut bench, client, &["DEL", "v"]);
+    text(&mut bench, client, &["SCRIPT", "FLUSH"]);
+    // Others take memory meanwhile.
+    let more = Memory::now().resident_bytes.saturating_sub(before);
+    assert!(more < 60_000_000, "{more} bytes more");
 }
 
 /// `lua-enable-insecure-api` changes what scripts find at once, and forgets them, as in Valkey 9.1.2.

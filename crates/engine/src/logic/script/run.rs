@@ -187,6 +187,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             engine.scripts.place(worker).clear();
         }
         let undo = self.strayed || self.killed;
+        self.inner.forget_reply();
         match self.undoing.take() {
             Some(undoing) if undo => self.inner.abandon(undoing),
             Some(undoing) => self.inner.commit(undoing),
