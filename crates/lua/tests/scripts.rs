@@ -609,17 +609,17 @@ fn what_a_library_registers_is_bounded() {
         ("redis.register_function(('n'):rep(1024), function() end)", ""),
         ("redis.register_function(('n'):rep(1025), function() end)", "longer than 1024 bytes"),
         (
-            "redis.register_function{function_name='f', callback=function() end, description=('d'):rep(2^20)}",
-            "longer than 1 MiB together",
+            "redis.register_function{function_name='f', callback=function() end, description=('d'):rep(2^18)}",
+            "longer than 256 KiB together",
         ),
         (
             "for i = 1, 20 do redis.register_function{function_name='f' .. i, callback=function() end, \
           description=('d'):rep(60000)} end",
-            "longer than 1 MiB together",
+            "longer than 256 KiB together",
         ),
         (
             "for i = 1, 10 do redis.register_function{function_name='f' .. i, callback=function() end, \
-          description=('d'):rep(60000), flags={'no-writes', 'no-writes'}} end",
+          description=('d'):rep(20000), flags={'no-writes', 'no-writes'}} end",
             "",
         ),
         (

@@ -31,7 +31,7 @@ const REGISTERED_MAX: usize = 10_000;
 /// Bytes of a function's name.
 const NAME_BYTES_MAX: usize = 1 << 10;
 /// Bytes of names and descriptions of one library together: they are kept beside Lua's memory, once for all workers.
-const TEXT_BYTES_MAX: usize = 1 << 20;
+const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// Pushes the table.
 pub(super) fn open(frame: &mut Frame<'_>, identity: &Identity, part: Part) {
@@ -379,7 +379,7 @@ fn register_function(frame: &mut Frame<'_>) -> Answer {
     if registering.text_bytes + bytes > TEXT_BYTES_MAX {
         return Err(fail(
             frame,
-            "names and descriptions of a library's functions are longer than 1 MiB together",
+            "names and descriptions of a library's functions are longer than 256 KiB together",
         ));
     }
     registering.text_bytes += bytes;
