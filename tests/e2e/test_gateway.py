@@ -251,6 +251,9 @@ class Forwards(BeforeOne):
                 break
         self.assertEqual(len(found), 500)
         self.assertEqual(wire.call("DBSIZE"), 501)
+        # A script's error is as long as it is, and ends nobody's connection.
+        told = wire.call("EVAL", "return redis.error_reply('LONG ' .. string.rep('x', 70000))", "0")
+        self.assertEqual(told, "-LONG " + "x" * 70_000)
 
     def test_what_is_refused_says_why(self):
         wire = self.connect()

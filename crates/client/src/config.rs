@@ -197,7 +197,7 @@ impl Config {
             reconnect: ReconnectPolicy::default(),
             capabilities: CAPABILITY_FRAGMENT,
             window_bytes: None,
-            limits: Limits::DEFAULT,
+            limits: Limits::OF_REPLIES,
             pushes_max: 65_536,
         }
     }

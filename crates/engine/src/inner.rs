@@ -243,7 +243,7 @@ impl<'c, 'a, 'b> Inner<'c, 'a, 'b> {
     /// The operation is over: nobody reads the last reply any more. It may be large, and hold values that are gone.
     pub(crate) fn forget_reply(&mut self) {
         if let Some(reply) = &mut self.context.local.reply {
-            reply.clear();
+            reply.clear_if_large();
         }
     }
     /// Bytes that it takes as it is kept.

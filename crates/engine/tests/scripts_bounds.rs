@@ -56,22 +56,25 @@ fn replies_count_as_memory_of_scripts() {
     assert_eq!(text(&mut bench, client, &["EVAL", "return redis.call('PING')", "0"]), "PONG");
 }
 
-/// What a script was answered goes with it: a value that is removed behind it takes no memory any more.
+/// What a script or program was answered goes with it: a value that is removed behind it takes no memory any more.
 #[test]
 fn replies_inside_scripts_are_not_kept_behind_them() {
     let mut bench = Bench::new();
     let client = bench.connect(Protocol::Resp2);
     let script = ["EVAL", "return #redis.call('GET', 'v')", "0"];
-    text(&mut bench, client, &["SETRANGE", "v", "1", "x"]);
-    text(&mut bench, client, &script);
-    let before = Memory::now().resident_bytes;
-    text(&mut bench, client, &["SETRANGE", "v", "100000000", "x"]);
-    assert_eq!(text(&mut bench, client, &script), "100000001");
-    text(&mut bench, client, &["DEL", "v"]);
-    text(&mut bench, client, &["SCRIPT", "FLUSH"]);
-    // Others take memory meanwhile.
-    let more = Memory::now().resident_bytes.saturating_sub(before);
-    assert!(more < 60_000_000, "{more} bytes more");
+    let program = ["PROGRAM", "EVAL", r#"{"steps":[["GET","v"],{"return":"read"}]}"#];
+    for (run, told) in [(script, "100000001"), (program, "read")] {
+        text(&mut bench, client, &["SETRANGE", "v", "1", "x"]);
+        text(&mut bench, client, &run);
+        let before = Memory::now().resident_bytes;
+        text(&mut bench, client, &["SETRANGE", "v", "100000000", "x"]);
+        assert_eq!(text(&mut bench, client, &run), told);
+        text(&mut bench, client, &["DEL", "v"]);
+        text(&mut bench, client, &["SCRIPT", "FLUSH"]);
+        // Others take memory meanwhile.
+        let more = Memory::now().resident_bytes.saturating_sub(before);
+        assert!(more < 60_000_000, "{run:?}: {more} bytes more");
+    }
 }
 
 /// `lua-enable-insecure-api` changes what scripts find at once, and forgets them, as in Valkey 9.1.2.

@@ -8,7 +8,7 @@ use weft_protocol::resp::ReplyDecoder;
 use weft_protocol::{Limits, Outcome};
 
 /// What is refused of a server's reply.
-pub(crate) const LIMITS: Limits = Limits::DEFAULT;
+pub(crate) const LIMITS: Limits = Limits::OF_REPLIES;
 
 /// Writes one whole reply. `resp2`: it came over RESP2.
 pub fn write(bytes: &[u8], resp2: bool, sink: &mut ReplySink<'_>) {

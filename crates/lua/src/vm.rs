@@ -107,8 +107,10 @@ pub enum World {
     Functions,
 }
 
-/// Nested tables of a result; deeper ones are an error.
-pub const RESULT_DEPTH_MAX: usize = 128;
+/// Nested tables of a result; deeper ones are an error. So a reply is none that our decoders refuse, also inside of
+/// others: EXEC's, or that of a transaction around it.
+pub const RESULT_DEPTH_MAX: usize = 120;
+const _: () = assert!(RESULT_DEPTH_MAX + 4 <= weft_protocol::limits::NESTING_MAX as usize);
 
 /// What `lua_pcall` calls with an error that ends a run, where it was raised. Nothing of Lua runs behind that: what the
 /// metatable of an error gives as its line is its own from here on.

@@ -384,8 +384,8 @@ fn what_one_script_has_left_is_not_missing_to_the_next() {
 #[test]
 fn depth_is_limited() {
     let nested = "local t = {} local r = t for i = 1, %d do t[1] = {} t = t[1] end return r";
-    assert!(eval(&nested.replace("%d", "128")).ends_with(']'));
-    assert!(eval(&nested.replace("%d", "129")).contains("reached lua stack limit"));
+    assert!(eval(&nested.replace("%d", "120")).ends_with(']'));
+    assert!(eval(&nested.replace("%d", "121")).contains("reached lua stack limit"));
     assert!(
         eval(&nested.replace("return r", "return #cjson.encode(r)").replace("%d", "999")).starts_with("2")
     );

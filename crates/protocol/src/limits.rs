@@ -35,6 +35,9 @@ impl Limits {
         unauthenticated: false,
     };
 
+    /// What a server may answer: a line of it, an error or a status, is as long as a script has made it.
+    pub const OF_REPLIES: Limits = Limits { inline_bytes_max: 1 << 30, ..Limits::DEFAULT };
+
     /// What a client may send before it has authenticated where that is required. Redis has 10 arguments of 16 KiB; a
     /// HELLO with all its options has 11. The frame has room for all of them.
     pub const UNAUTHENTICATED: Limits = Limits {

@@ -139,7 +139,11 @@ const CALLS: [&str; 36] = [
 ];
 
 /// Others.
-const SCRIPTS: [&str; 44] = [
+const SCRIPTS: [&str; 47] = [
+    // As long as they are, on every wire.
+    "error(string.rep('x',70000))",
+    "return redis.status_reply(string.rep('x',70000))",
+    "redis.setresp(3) return {big_number=string.rep('1',70000)}",
     "return told({pcall()})",
     "return told({pcall(1)})",
     "return told({xpcall(function() redis.call('incr','text') end,function(e) return e end)})",
@@ -411,4 +415,29 @@ fn libraries_are_refused_as_in_valkey() {
     }
     compare(&mut two, &["FUNCTION", "LIST", "LIBRARYNAME", "tried", "WITHCODE"], &mut different);
     assert!(different.is_empty(), "{}:\n{}", different.len(), different.join("\n"));
+}
+
+/// Otherwise a script could end the connections of clients, and that which a gateway shares among them.
+#[test]
+fn results_are_nested_and_long_as_every_wire_takes_them() {
+    let server = Server::weft(&[]);
+    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
+        let mut connection = server.connect(protocol);
+        for (open, close) in [("{", "}"), ("{map={[1]=", "}}"), ("{set={[", "]=true}}")] {
+            for depth in [100, 119, 120, 121, 127, 128, 129, 150] {
+                let script = format!(
+                    "redis.setresp(3) local t = 1 for i = 1, {depth} do t = {open} t {close} end return t"
+                );
+                connection.command(&["EVAL", &script, "0"]).unwrap();
+                connection.command(&["MULTI"]).unwrap();
+                connection.command(&["EVAL", &script, "0"]).unwrap();
+                connection.command(&["EXEC"]).unwrap();
+            }
+        }
+        for made in ["redis.error_reply(ARGV[1])", "redis.status_reply(ARGV[1])", "{big_number=ARGV[1]}"] {
+            let told = connection.command(&["EVAL", &format!("return {{{made}}}"), "0", &"1".repeat(70_000)]);
+            assert!(format!("{:?}", told.unwrap()).len() > 70_000, "{made}");
+        }
+        assert_eq!(connection.query::<String>(&["PING"]).unwrap(), "PONG");
+    }
 }

@@ -22,9 +22,9 @@ impl Decoder {
     pub(super) const fn new(protocol: Protocol) -> Decoder {
         match protocol {
             Protocol::Resp2 | Protocol::Resp3 => {
-                Decoder::Resp(resp::reply::ReplyDecoder::new(Limits::DEFAULT))
+                Decoder::Resp(resp::reply::ReplyDecoder::new(Limits::OF_REPLIES))
             }
-            Protocol::Respb => Decoder::Respb(respb::ReplyDecoder::new(Limits::DEFAULT)),
+            Protocol::Respb => Decoder::Respb(respb::ReplyDecoder::new(Limits::OF_REPLIES)),
             Protocol::Http => Decoder::Http,
         }
     }

@@ -170,7 +170,9 @@ fn run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     let (which, params) = context.local.programs.take(context.engine.before_programs(), By::Name, args)?;
     let Which::Stored(stored) = which else { return Err(unknown(args.bytes(2))) };
     let began = context.local.began;
-    let outcome = stored.run_inside(&mut Inner::new(context, LogPlace::Script), params);
+    let mut inner = Inner::new(context, LogPlace::Script);
+    let outcome = stored.run_inside(&mut inner, params);
+    inner.forget_reply();
     if !matches!(&outcome, Err(error) if error.code == ErrorCode::NeedsWorld) {
         context.local.programs.count_run(stored, began, outcome.is_err());
     }
@@ -180,7 +182,9 @@ fn run(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
 
 fn eval(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let (which, params) = context.local.programs.take(context.engine.before_programs(), By::Text, args)?;
-    let outcome = which.program().run_in(&mut Inner::new(context, LogPlace::Script), params);
+    let mut inner = Inner::new(context, LogPlace::Script);
+    let outcome = which.program().run_in(&mut inner, params);
+    inner.forget_reply();
     context.local.programs.free_text_later(which);
     outcome?.answer(sink);
     Ok(())

@@ -159,6 +159,13 @@ impl Captured {
         self.0.clear();
         self.0.bytes.shrink_to(KEPT_BYTES_MAX);
     }
+    /// The same if it keeps much, or values that may be gone.
+    #[inline]
+    pub(crate) fn clear_if_large(&mut self) {
+        if self.0.bytes.len() > KEPT_BYTES_MAX || !self.0.pins.is_empty() {
+            self.clear();
+        }
+    }
     /// What keeps more, behind what was kept.
     pub fn sink(&mut self) -> ReplySink<'_> {
         ReplySink::new(&mut self.0, Wire { protocol: Protocol::Captured, channel: 0 })
