@@ -28,6 +28,8 @@ CLIENTS = 8
 SHORT_MS = 2_000
 BLOCKED_SECONDS = 3
 OWED_BYTES = 100_000
+# Rounds between two changes.
+UPDATES = 400
 # How long values are written that replicas are read behind.
 REPLICA_SECONDS = 3
 
@@ -549,6 +551,70 @@ class Changes(Loaded, unittest.TestCase):
         self.load.stop()
         self.assertEqual(self.load.errors, [])
         self.assert_exact()
+
+
+class Updating:
+    """Clients that count up what they watch, as whoever updates a value: each with GET between WATCH and EXEC, some keys watched more
+    than once, and EXEC whatever WATCH was answered."""
+
+    def __init__(self, server, keys):
+        self.server, self.keys = server, keys
+        self.told, self.rounds, self.failures = collections.Counter(), 0, []
+        self.lock, self.over = threading.Lock(), threading.Event()
+        self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(CLIENTS)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, number):
+        try:
+            with self.server.connect() as wire:
+                while not self.over.is_set():
+                    self.turn(wire, self.keys[number % len(self.keys)], 1 + self.rounds % 3)
+        except Exception as failure:  # The test fails by it, whatever it is.
+            self.failures.append(repr(failure))
+
+    def turn(self, wire, key, watches):
+        for _ in range(watches):
+            wire.call("WATCH", key)
+        value = int(wire.call("GET", key) or 0)
+        wire.send(request("MULTI") + request("SET", key, value + 1) + request("EXEC"))
+        replies = [wire.reply() for _ in range(3)]
+        assert replies[2] in (None, ["+OK"]), replies
+        with self.lock:
+            self.told[key] += replies[2] is not None
+            self.rounds += 1
+
+    def stop(self):
+        self.over.set()
+        for thread in self.threads:
+            thread.join(REPLY_SECONDS)
+            assert not thread.is_alive(), "a client has got no reply"
+        assert not self.failures, self.failures
+
+
+@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+class Updates(unittest.TestCase):
+    """While slots move and nodes change places, and reads may go to replicas."""
+
+    def test_no_update_is_lost(self):
+        cluster = Cluster()
+        self.addCleanup(cluster.stop)
+        server = gateway(cluster.url(), *PATIENT, "--replica-reads", str(SHORT_MS))
+        self.addCleanup(server.stop)
+        updating = Updating(server, ["{b}1", "{b}2"])
+        for turn in range(4 * ROUNDS):
+            before = updating.rounds
+            wait_for(lambda before=before: updating.failures or updating.rounds >= before + UPDATES)
+            source = cluster.primary_of(SLOT_OF_B)
+            if turn % 4 < 3:
+                cluster.move_slot(SLOT_OF_B, next(node for node in cluster.nodes if node is not source and node.is_primary()))
+                wait_for(lambda source=source: cluster.primary_of(SLOT_OF_B) is not source)
+            else:
+                cluster.fail_over(source)
+                wait_for(cluster.is_well)
+        updating.stop()
+        with server.connect() as wire:
+            self.assertEqual({key: int(wire.call("GET", key)) for key in updating.told}, dict(updating.told))
 
 
 @unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
