@@ -25,8 +25,6 @@ from server import halt
 SLOT_OF_B = 3300
 KEYS = [f"{{b}}{number}" for number in range(4)] + [f"k{number}" for number in range(4)]
 CLIENTS = 8
-# What either side waits for a node that says nothing.
-TIMEOUT_SECONDS = 2
 
 
 class Load:
@@ -86,23 +84,24 @@ class Knows(RedisCluster):
         return self.mget_nonatomic(keys)
 
 
-def through(port):
+def through(port, _):
+    # What is tried again, the gateway tries.
     return lambda: Plain(port=port, socket_timeout=60, retry=Retry(NoBackoff(), 0))
 
 
-def directly(port):
-    return lambda: Knows(host="127.0.0.1", port=port, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=TIMEOUT_SECONDS)
+def directly(port, seconds):
+    return lambda: Knows(host="127.0.0.1", port=port, socket_timeout=seconds, socket_connect_timeout=seconds)
 
 
-def run(is_gateway, is_killed):
-    """One side's load while a primary goes: how much was done, and the errors."""
+def run(is_gateway, is_killed, seconds):
+    """One side's load while a primary goes: how much was done, and the errors. Either waits so long for a node that says nothing."""
     cluster, server = Cluster(NOTICED_MS), None
     try:
         port = cluster.nodes[1].port
         if is_gateway:
-            server = gateway(cluster.url(), "--upstream-timeout", str(TIMEOUT_SECONDS * 1000))
+            server = gateway(cluster.url(), "--upstream-timeout", str(seconds * 1000))
             port = server.port
-        load = Load((through if is_gateway else directly)(port))
+        load = Load((through if is_gateway else directly)(port, seconds))
         load.is_going_on()
         lost = cluster.primary_of(SLOT_OF_B)
         heir = cluster.replica_of(lost)
@@ -128,10 +127,12 @@ def run(is_gateway, is_killed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1)
-    for _ in range(parser.parse_args().rounds):
+    parser.add_argument("--seconds", type=int, default=10, help="how long either waits for a node that says nothing")
+    flags = parser.parse_args()
+    for _ in range(flags.rounds):
         for is_killed in (True, False):
             for is_gateway in (True, False):
-                done, errors = run(is_gateway, is_killed)
+                done, errors = run(is_gateway, is_killed, flags.seconds)
                 what = "killed" if is_killed else "silent"
                 who = "gateway" if is_gateway else "direct"
                 print(f"{what} {who}: {sum(errors.values())} errors beside {done} answers", flush=True)
