@@ -417,7 +417,7 @@ test-e2e:
 test-gateway-long: ## A gateway in front of a cluster whose slots and nodes change places again and again: ROUNDS=50 (about 5 minutes)
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@cd tests/e2e && WEFT=$(abspath $(CARGO_TARGET_DIR))/$(or $(BUILD),debug)/weft WEFT_ROUNDS=$(or $(ROUNDS),50) \
-		python3 -B -m unittest -v test_gateway_cluster
+		python3 -B -m unittest -v test_gateway_cluster test_gateway_replicas
 
 # That what the server embeds is what the sources make, and each page in Chromium.
 .PHONY: test-console
