@@ -10,6 +10,9 @@ use weft_protocol::resp::encode::request;
 use crate::options::Options;
 use crate::scripts::{requests, words};
 
+/// A connection is made in less, as a rule.
+const MADE_MS: u64 = 1_000;
+
 /// The time of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Since {
@@ -29,13 +32,15 @@ impl Since {
         let time = self.blocks.filter(|time| time.ms > 0)?;
         Some(self.begun_ms.saturating_add(time.ms))
     }
-    /// Until when it may wait for a connection, of which there may be none until `until_ms`.
-    pub(crate) fn waits_until_ms(&self, options: &Options, until_ms: u64) -> u64 {
+    /// Until when it may wait for a connection of its own, from now on. However short it blocks, one can be made for
+    /// it: without it would not be known whether there was something.
+    pub(crate) fn waits_until_ms(&self, options: &Options, now_ms: u64) -> u64 {
         let own_ms = match (self.blocks, options.late_ms(self.begun_ms)) {
-            (Some(_), _) => self.ends_ms(),
+            (Some(_), _) => self.ends_ms().map(|ends_ms| ends_ms.max(now_ms + MADE_MS)),
             (None, 0) => None,
             (None, late_ms) => Some(late_ms),
         };
+        let until_ms = now_ms + options.timeout_ms;
         own_ms.map_or(until_ms, |own_ms| own_ms.min(until_ms))
     }
     /// When its client is told that it takes too long if it is sent now, over a connection of its own; 0 for never. One
@@ -115,14 +120,17 @@ mod tests {
     fn what_blocks_has_its_own_time_and_the_limit() {
         let mut options = Options::to("redis://host").expect("it is a URL");
         let plain = Since::of(&Kind::Plain, 1_000);
-        assert_eq!((plain.late_ms(&options, 2_000), plain.waits_until_ms(&options, 11_000)), (0, 11_000));
+        assert_eq!((plain.late_ms(&options, 2_000), plain.waits_until_ms(&options, 1_000)), (0, 11_000));
         assert_eq!(since(SECONDS).late_ms(&options, 2_000), 6_000 + options.timeout_ms);
         options.set("command-timeout", "500").expect("it is a number");
-        assert_eq!((plain.late_ms(&options, 2_000), plain.waits_until_ms(&options, 11_000)), (1_500, 1_500));
+        assert_eq!((plain.late_ms(&options, 2_000), plain.waits_until_ms(&options, 1_000)), (1_500, 1_500));
         assert_eq!(since(SECONDS).late_ms(&options, 2_000), 6_500);
         assert_eq!(since(SECONDS).late_ms(&options, 9_000), 9_500);
-        assert_eq!(since(SECONDS).waits_until_ms(&options, 11_000), 6_000);
+        assert_eq!(
+            [1_000, 5_500].map(|now_ms| since(SECONDS).waits_until_ms(&options, now_ms)),
+            [6_000, 6_500]
+        );
         assert_eq!(since(FOR_EVER).late_ms(&options, 2_000), 0);
-        assert_eq!(since(FOR_EVER).waits_until_ms(&options, 11_000), 11_000);
+        assert_eq!(since(FOR_EVER).waits_until_ms(&options, 1_000), 11_000);
     }
 }

@@ -583,7 +583,7 @@ mod tests {
     use super::*;
     use crate::atlas::SLOTS;
     use crate::options::Options;
-    use crate::testing::{client, engine};
+    use crate::testing::{Delivered, client, engine};
 
     fn cluster() -> Cluster {
         let options = Arc::new(Options::to("cluster://127.0.0.1:1").expect("it is a URL"));
@@ -603,6 +603,23 @@ mod tests {
             owners: (0..SLOTS).map(|slot| (slot % ports.len()) as u16).collect(),
             nodes: Vec::new(),
         })
+    }
+
+    /// One that is kept twice and takes more than half leaves no room for another such, until it is answered.
+    #[test]
+    fn a_large_request_goes_by_itself() {
+        let (mut cluster, mut delivered) = (cluster(), Delivered::default());
+        cluster.orders.kept_bytes_max = 100;
+        cluster.adopt(map(&[1_000]));
+        let ask = |cluster: &mut Cluster, number: u64, delivered: &mut Delivered| {
+            cluster.accept(Forward::of(client(number), Kind::Plain), &[b'x'; 30], delivered);
+            (cluster.orders.kept.bytes(), delivered.0.len())
+        };
+        assert_eq!(ask(&mut cluster, 1, &mut delivered), (60, 0));
+        assert_eq!(ask(&mut cluster, 2, &mut delivered), (60, 1));
+        assert!(delivered.0[0].contains("keeps too much"), "{:?}", delivered.0);
+        cluster.orders.done(client(1).client, 0, Arrived::Null, &mut delivered);
+        assert_eq!(ask(&mut cluster, 3, &mut delivered), (60, 2));
     }
 
     /// Addresses of nodes change, and there are not as many numbers as addresses.

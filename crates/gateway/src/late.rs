@@ -63,6 +63,7 @@ impl Upstream {
                 deliver(front, to, due.silent, Answer::Doubt(Error::new(ErrorCode::Upstream, text)));
             }
         }
+        blocked.dedup();
         for at in blocked {
             // What it would still bring would be lost: its server takes it for a client that leaves.
             bump(&self.figures.late, 1);

@@ -46,7 +46,7 @@ impl Upstream {
         }
         let _share = self.share(bytes.len());
         let begun_ms = self.now_ms;
-        let until_ms = since.waits_until_ms(&self.options, begun_ms + self.options.timeout_ms);
+        let until_ms = since.waits_until_ms(&self.options, begun_ms);
         self.leases.waiting.push_back(Waiting {
             to,
             bytes: bytes.into(),
