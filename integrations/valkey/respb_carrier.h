@@ -14,6 +14,7 @@ void trimClientQueryBuffer(client *c);
 int checkClientOutputBufferLimits(client *c);
 int cmdHasPushAsReply(struct serverCommand *cmd);
 size_t getClientEvictionLimit(void);
+extern int ProcessingEventsWhileBlocked;
 
 /* Frames that are decoded at once, and values for them; a request with more arguments gets a larger array while it comes. */
 #define FRAMES_MAX 64
@@ -61,15 +62,18 @@ typedef struct channel {
     carrier *on;
     client *client;
     half *half;
-    unsigned long long queue_bytes; /* at least what waits in the client's command queue */
+    unsigned long long queue_bytes; /* what waited in the client's command queue when that was last counted */
+    int queue_from;                 /* where in it that began */
     uint32_t pushed;                /* requests so far: the sequence of the next (section 8.6) */
     uint32_t user_after;            /* of channel 0: the request whose answer decides about the user (section 8.2) */
+    uint64_t skips;                 /* values to come of a reply that RESPB cannot say */
     size_t owes;                    /* output that its client held when that was last looked at */
     listNode *writing, *awaits_user; /* in the carrier's lists, or NULL */
     int code;                       /* why it ends, -1 while nobody has said */
     int confirms;                   /* elements to come of SUBSCRIBE's answer */
     uint16_t number;
     unsigned client_closed : 1; /* the client's CLOSE has come */
+    unsigned is_void : 1;       /* and has been answered, though a command runs still: its number is free, nobody reads its reply */
     unsigned is_over : 1;       /* past its output limit: nothing more runs */
     unsigned is_raw : 1;        /* what is written is RESP that was owed before RESPB */
     unsigned drains : 1;        /* what is written is taken, however much waits */
@@ -156,6 +160,7 @@ channel *respbChannelMake(carrier *k, uint16_t number);
 channel *respbChannelOpen(carrier *k, uint16_t number, client *heir_of);
 channel *respbChannelFor(carrier *k, uint16_t number);
 void respbChannelEnd(channel *ch, int code);
+void respbCloseBefore(channel *ch);
 void respbClosed(carrier *k, uint16_t number);
 void respbCountOutput(channel *ch);
 void respbOver(channel *ch);

@@ -25,10 +25,13 @@ static int respbConnWritev(connection *conn, const struct iovec *iov, int iovcnt
     channel *ch = (channel *)conn;
     carrier *k = ch->on;
     int taken = 0;
+    /* Valkey may have run what waited. */
+    if (ch->queue_bytes) respbCountQueue(ch);
+    if (ch->client->flag.authenticated) k->authenticated = 1;
     for (int i = 0; i < iovcnt && taken < TAKEN_MAX; i++) {
         size_t len = iov[i].iov_len < (size_t)(TAKEN_MAX - taken) ? iov[i].iov_len : (size_t)(TAKEN_MAX - taken);
         if (!ch->drains && k->out_len - k->out_at >= OUTPUT_HIGH) break;
-        if (!k->conn) {
+        if (!k->conn || ch->is_void) {
             /* nobody reads it */
         } else if (ch->is_raw) {
             memcpy(respbOutput(k, len), iov[i].iov_base, len);
@@ -106,11 +109,25 @@ static void enter(carrier *k, channel *ch) {
 static void takeOut(carrier *k, channel *ch) {
     page **in = &k->pages[ch->number / PAGE_CHANNELS];
     (*in)->channels[ch->number % PAGE_CHANNELS] = NULL;
-    k->open--;
     if (--(*in)->open) return;
     zfree(*in);
     *in = NULL;
     k->pages_len--;
+}
+
+/* Answers the client's CLOSE. The number is free then, and channel 0 begins anew. */
+static void answerClose(channel *ch) {
+    carrier *k = ch->on;
+    takeOut(k, ch);
+    respbOutputClose(k, ch->number, RESPB_DONE);
+    if (ch == k->zero) k->zero = respbChannelOpen(k, 0, NULL);
+}
+
+/* The same while a command of the channel runs, and its client cannot be freed. */
+void respbCloseBefore(channel *ch) {
+    if (ch == ch->on->zero) respbGiveUsers(ch->on, 1);
+    answerClose(ch);
+    ch->is_void = 1;
 }
 
 /* The client is gone: its channel ends. */
@@ -122,18 +139,21 @@ static void respbConnClose(connection *conn) {
     if (ch->awaits_user) listDelNode(k->awaiting, ch->awaits_user);
     k->queue_bytes -= ch->queue_bytes;
     k->owes -= ch->owes;
-    takeOut(k, ch);
-    if (announce && ch->client_closed) {
-        respbOutputClose(k, ch->number, RESPB_DONE);
-    } else if (announce && ch->number) {
-        closingBegins(k, ch->number);
-        respbOutputClose(k, ch->number, ch->code < 0 ? RESPB_KILLED : ch->code);
-    } else if (announce) {
-        respbLeave(k, ch->code < 0 ? RESPB_KILLED : ch->code, NULL);
-    }
-    if (ch->number == 0) {
-        k->zero = NULL;
-        if (announce && ch->client_closed) k->zero = respbChannelOpen(k, 0, NULL);
+    k->open--;
+    if (ch->is_void) {
+        /* nothing is left to say */
+    } else if (announce && ch->client_closed) {
+        answerClose(ch);
+    } else {
+        int code = ch->code < 0 ? RESPB_KILLED : ch->code;
+        takeOut(k, ch);
+        if (ch == k->zero) k->zero = NULL;
+        if (announce && ch->number) {
+            closingBegins(k, ch->number);
+            respbOutputClose(k, ch->number, code);
+        } else if (announce) {
+            respbLeave(k, code, NULL);
+        }
     }
     respbHalfFree(ch);
     zfree(ch);
@@ -324,7 +344,7 @@ int respbChannelStops(client *c) {
     if (!c->conn) return 0;
     channel *ch = channelOf(c);
     if (ch->number == 0 && listLength(ch->on->awaiting)) respbGiveUsers(ch->on, 0);
-    return ch->is_over || ch->awaits_user || ch->on->leaving || !ch->on->conn;
+    return ch->is_over || ch->is_void || ch->awaits_user || ch->on->leaving || !ch->on->conn;
 }
 
 /* The connection that a client's address is of. */
@@ -339,7 +359,7 @@ size_t respbChannelMemory(client *c) {
     carrier *k = ch->on;
     size_t bytes = sizeof(*ch) + ch->queue_bytes;
     if (ch->half) bytes += sdsAllocSize(ch->half->bytes) + ch->half->batch.values_capacity * sizeof(respb_value);
-    if (ch->number) return bytes;
+    if (ch != k->zero) return bytes;
     bytes += sizeof(*k) + k->in_size + k->out_size + k->pages_len * sizeof(page) + (k->closing ? NUMBERS / 8 : 0);
     bytes += k->deciders_size * sizeof(*k->deciders);
     if (k->batch.values) bytes += k->batch.values_capacity * sizeof(respb_value) + FRAMES_MAX * sizeof(respb_frame);
@@ -353,15 +373,13 @@ void respbBeforeFree(client *c) {
     carrier *k = ch->on;
     if (ch->code < 0 && c->flag.close_after_reply)
         ch->code = c->lastcmd && c->lastcmd->proc == quitCommand ? RESPB_DONE : RESPB_KILLED;
-    if (ch->number == 0 && listLength(k->awaiting)) respbGiveUsers(k, 1);
+    if (ch == k->zero) respbGiveUsers(k, 1);
     if (respbCrowdsOut(k)) respbHangUp(k);
     c->flag.close_after_reply = 0;
     ch->drains = 1;
     while (clientHasPendingReplies(c)) {
         if (writeToClient(c) == C_ERR || c->nwritten <= 0) break;
     }
-    /* What channels that have ended are owed has no other limit. */
-    if (k->conn && k->out_len - k->out_at > respb_settings.connection_output_bytes_max) respbLeave(k, RESPB_OUTPUT_FULL, NULL);
 }
 
 /* What a channel's client holds now. */

@@ -74,11 +74,15 @@ int respbConfirms(client *c) {
 int respbMonitors(client *monitor, robj *line) {
     if (!monitor->flag.respb_channel) return 0;
     int was_pushing = monitor->flag.pushing;
+    struct serverCommand *cmd = monitor->cmd;
     monitor->flag.pushing = 1;
+    /* What a command pushes to its own client comes behind its reply, which is EXEC's; but for SUBSCRIBE, whose reply Valkey has for such. */
+    if (cmd && cmdHasPushAsReply(cmd)) monitor->cmd = NULL;
     addReplyPushLen(monitor, 2);
     addReplyBulkCString(monitor, "monitor");
     addReply(monitor, line);
     monitor->flag.pushing = was_pushing;
+    monitor->cmd = cmd;
     updateClientMemUsageAndBucket(monitor);
     return 1;
 }

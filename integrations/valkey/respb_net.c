@@ -271,6 +271,16 @@ static void endOver(carrier *k) {
     }
 }
 
+/* Whether a command that runs the loop is of this carrier, which was not read for it: its channel had waited. */
+static int isRunning(carrier *k) {
+    unsigned number = 0;
+    if (!ProcessingEventsWhileBlocked) return 0;
+    for (channel *ch; (ch = nextChannel(k, &number));) {
+        if (ch->client->flag.protected) return 1;
+    }
+    return 0;
+}
+
 /* What a carrier has to do before replies are written. Gives whether requests ran. */
 static int carrierWork(carrier *k) {
     int ran = 0;
@@ -280,7 +290,7 @@ static int carrierWork(carrier *k) {
         return 0;
     }
     if (k->leaving) {
-        if (!k->left) goAway(k);
+        if (!k->left && !isRunning(k)) goAway(k);
         return 0;
     }
     if (k->has_over) endOver(k);
@@ -302,7 +312,7 @@ static int carrierWork(carrier *k) {
 /* Called before replies are written, and before the append-only file is. */
 void respbBeforeWrites(void) {
     int ran;
-    if (!active || listLength(active) == 0) return;
+    if (!active || listLength(active) == 0 || working) return;
     working = 1;
     do {
         listIter li;
@@ -311,7 +321,7 @@ void respbBeforeWrites(void) {
         listRewind(active, &li);
         while ((ln = listNext(&li))) ran |= carrierWork(listNodeValue(ln));
         /* What ran may have given others what they block for. */
-        if (ran) blockedBeforeSleep();
+        if (ran && !ProcessingEventsWhileBlocked) blockedBeforeSleep();
     } while (ran);
     working = 0;
 }
@@ -335,6 +345,8 @@ void respbAfterWrites(void) {
     listIter li;
     listNode *ln;
     if (!active || listLength(active) == 0) return;
+    /* While a command runs the loop, connections end all the same, and what came behind HELLO is answered. */
+    if (ProcessingEventsWhileBlocked) respbBeforeWrites();
     listRewind(active, &li);
     while ((ln = listNext(&li))) {
         carrier *k = listNodeValue(ln);
@@ -349,8 +361,10 @@ void respbAfterWrites(void) {
         if (!k->conn) continue;
         if (k->out_at < k->out_len) {
             connSetWriteHandler(k->conn, respbWritable);
-            /* What the socket does not take counts as the client's: the largest may be evicted. */
+            /* What the socket does not take counts as the client's: the largest may be evicted. Before authentication, as over RESP, it
+             * may be next to nothing, since errors cost a client nothing to cause. */
             if (k->zero) updateClientMemUsageAndBucket(k->zero->client);
+            if (!k->authenticated && k->out_len - k->out_at > REPLY_BUFFER_SIZE_UNAUTHENTICATED_CLIENT) respbLeave(k, RESPB_OUTPUT_FULL, NULL);
         } else if (k->left && !k->shut) {
             endWrites(k);
         }

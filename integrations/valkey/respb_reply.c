@@ -93,6 +93,8 @@ void respbOutputClose(carrier *k, uint16_t number, int code) {
     const char *reason = respbReasonOf(code);
     size_t len = respb_encode_close(number, code, reason, strlen(reason), NULL, 0);
     respb_encode_close(number, code, reason, strlen(reason), respbOutput(k, len), len);
+    /* What channels that have ended, or were refused, are owed has no other limit. */
+    if (k->out_len - k->out_at > respb_settings.connection_output_bytes_max) respbLeave(k, RESPB_OUTPUT_FULL, NULL);
 }
 
 /* Sends what may be sent. Nothing goes out before beforeSleep has written the append-only file. */
@@ -204,19 +206,39 @@ static size_t translateFlat(channel *ch, const char *data, size_t len) {
     return (size_t)(at - data);
 }
 
+/* A reply that RESPB cannot say, which starts with `kind`: a script may give a big number that is none, or nest too deep. An error is
+ * its answer. A module may write what it likes: where that is no reply at all, the connection ends and nothing follows. */
+static void refuseReply(channel *ch, char kind) {
+    static const char error[] = "ERR the reply to this is not available over RESPB";
+    if (strchr("+-:_,#($=!*%~|", kind)) {
+        unsigned char *to = respbOutput(ch->on, 6 + sizeof(error) - 1);
+        memcpy(put16(put16(put16(to, 0x8001), ch->number), sizeof(error) - 1), error, sizeof(error) - 1);
+        ch->skips = 1;
+        return;
+    }
+    serverLog(LL_WARNING, "A reply of channel %u is no RESP3: its connection is ended.", ch->number);
+    respbLeave(ch->on, RESPB_UNREADABLE, "ERR a reply could not be translated");
+    ch->skips = UINT64_MAX / 2;
+}
+
 static void writeFrame(channel *ch, const respb_batch *batch) {
     carrier *k = ch->on;
     const respb_frame *frame = &batch->frames[0];
     for (;;) {
         respb_writer_buffer(&writer, k->out, k->out_size, k->out_len);
         respb_writer_channel(&writer, ch->number);
-        respb_write_values(&writer, batch->values + frame->first, frame->count);
+        respb_status status = respb_write_values(&writer, batch->values + frame->first, frame->count);
         size_t len = respb_writer_len(&writer);
-        if (len <= k->out_size) {
+        if (status == RESPB_OK) {
             respbOutput(k, len - k->out_len);
             return;
         }
         respb_writer_truncate(&writer, k->out_len);
+        if (status != RESPB_FULL) {
+            /* An attribute stands before a push, which only a module can bring about. */
+            refuseReply(ch, '>');
+            return;
+        }
         outputGrow(k, len - k->out_len);
     }
 }
@@ -228,21 +250,47 @@ static void repliesInit(respb_reply_decoder *decoder) {
     respb_reply_decoder_init(decoder, sizeof(*decoder), RESPB_PROTOCOL_RESP3, &limits);
 }
 
-/* Translates the whole replies at `data`. Gives the bytes used; -1 where they are no replies. */
-static ssize_t translateWhole(channel *ch, respb_reply_decoder *decoder, respb_batch *batch, const char *data, size_t len) {
+/* Passes over what is there of a reply that was refused: its framing is good. Gives the bytes used, whole values. */
+static size_t skipValues(channel *ch, const char *data, size_t len) {
+    const char *at = data, *end = data + len, *line;
+    while (ch->skips && at < end && (line = memchr(at, '\n', end - at))) {
+        long long n = 0;
+        if (strchr("*~>%|$=!", *at) && (!string2ll(at + 1, line - at - 2, &n) || n < 0)) n = 0;
+        if (strchr("$=!", *at)) {
+            if (end - line - 1 < n + 2) break;
+            line += n + 2;
+        } else {
+            /* The value of an attribute stands behind its pairs. */
+            ch->skips += strchr("%|", *at) ? 2 * n + (*at == '|') : n;
+        }
+        ch->skips--;
+        at = line + 1;
+    }
+    return (size_t)(at - data);
+}
+
+/* Translates the whole replies at `data`. Gives the bytes used. */
+static size_t translateWhole(channel *ch, respb_reply_decoder *decoder, respb_batch *batch, const char *data, size_t len) {
     size_t used = 0;
     for (;;) {
+        if (ch->skips) {
+            used += skipValues(ch, data + used, len - used);
+            if (ch->skips) return used;
+        }
         respb_status status = respb_decode_replies(decoder, data + used, len - used, batch);
         serverAssert(status != RESPB_EINVAL);
-        if (status == RESPB_INVALID) return -1;
         used += batch->consumed;
-        if (batch->frames_len) {
+        if (status == RESPB_INVALID) {
+            refuseReply(ch, data[used]);
+            repliesInit(decoder);
+            batch->values_len = batch->partial = batch->taken = 0;
+        } else if (batch->frames_len) {
             writeFrame(ch, batch);
         } else if (status == RESPB_FULL) {
             batch->values_capacity *= 2;
             batch->values = zrealloc(batch->values, batch->values_capacity * sizeof(respb_value));
         } else {
-            return (ssize_t)used;
+            return used;
         }
     }
 }
@@ -267,18 +315,17 @@ static void halfMake(channel *ch) {
 }
 
 void respbTranslate(channel *ch, const char *data, size_t len) {
-    ssize_t used;
+    size_t used;
     while (len) {
         half *part = ch->half;
         if (!part) {
-            used = (ssize_t)translateSimple(ch, data, len);
-            if (!used) used = (ssize_t)translateFlat(ch, data, len);
+            used = ch->skips ? 0 : translateSimple(ch, data, len);
+            if (!used && !ch->skips) used = translateFlat(ch, data, len);
             if (!used) {
                 repliesInit(&replies);
                 reply_batch.values_len = reply_batch.partial = reply_batch.taken = 0;
                 used = translateWhole(ch, &replies, &reply_batch, data, len);
-                if (used < 0) goto wrong;
-                if ((size_t)used < len) halfMake(ch);
+                if (used < len) halfMake(ch);
             }
             data += used;
             len -= used;
@@ -289,8 +336,7 @@ void respbTranslate(channel *ch, const char *data, size_t len) {
         if (part->bytes[0] == '$' && part->batch.need > have && part->batch.need - have < len) take = part->batch.need - have;
         part->bytes = sdscatlen(part->bytes, data, take);
         used = translateWhole(ch, &part->decoder, &part->batch, part->bytes, sdslen(part->bytes));
-        if (used < 0) goto wrong;
-        if ((size_t)used == sdslen(part->bytes)) {
+        if (used == sdslen(part->bytes)) {
             respbHalfFree(ch);
         } else {
             sdsrange(part->bytes, used, -1);
@@ -298,12 +344,6 @@ void respbTranslate(channel *ch, const char *data, size_t len) {
         data += take;
         len -= take;
     }
-    return;
-wrong:
-    /* A module may write what it likes. */
-    serverLog(LL_WARNING, "A reply of channel %u is no RESP3: its connection is ended.", ch->number);
-    respbHalfFree(ch);
-    respbLeave(ch->on, RESPB_UNREADABLE, "ERR a reply could not be translated");
 }
 
 #endif

@@ -92,12 +92,18 @@ static size_t requestBytes(const parsedCommand *request) {
     return sizeof(*request) + request->argc * (sizeof(robj *) + sizeof(robj)) + request->argv_len_sum;
 }
 
-/* What waits of a channel, exactly. */
+/* Counts what waits of a channel: what has run since the last time is taken off, whose sizes stand in the queue until it is empty. */
 void respbCountQueue(channel *ch) {
     cmdQueue *queue = &ch->client->cmd_queue;
     ch->on->queue_bytes -= ch->queue_bytes;
-    ch->queue_bytes = 0;
-    for (int i = queue->off; i < queue->len; i++) ch->queue_bytes += requestBytes(&queue->cmds[i]);
+    if (queue->off == queue->len) {
+        ch->queue_bytes = 0;
+    } else if (ch->queue_bytes) {
+        for (int i = ch->queue_from; i < queue->off; i++) ch->queue_bytes -= requestBytes(&queue->cmds[i]);
+    } else {
+        for (int i = queue->off; i < queue->len; i++) ch->queue_bytes += requestBytes(&queue->cmds[i]);
+    }
+    ch->queue_from = queue->off;
     ch->on->queue_bytes += ch->queue_bytes;
 }
 
@@ -115,7 +121,7 @@ static void enqueue(channel *ch, const parsedCommand *request) {
         if (queue->off && (queue->off >= queue->len / 2 || queue->cap == UINT16_MAX)) {
             memmove(queue->cmds, queue->cmds + queue->off, (queue->len - queue->off) * sizeof(*queue->cmds));
             queue->len -= queue->off;
-            queue->off = 0;
+            queue->off = ch->queue_from = 0;
         } else {
             queue->cap = queue->cap < 16 ? 16 : queue->cap > UINT16_MAX / 2 ? UINT16_MAX : queue->cap * 2;
             queue->cmds = zrealloc(queue->cmds, queue->cap * sizeof(*queue->cmds));
@@ -128,7 +134,8 @@ static void enqueue(channel *ch, const parsedCommand *request) {
 /* Behind what a channel's client has run. */
 void respbAfterRun(carrier *k, client *c) {
     if (!k->authenticated && c->flag.authenticated) k->authenticated = 1;
-    trimCommandQueue(c);
+    /* Valkey's queues are small: it would take 65,536 places, of which 32,769 requests have need, for none. */
+    if (c->cmd_queue.len <= UINT16_MAX / 2 + 1) trimCommandQueue(c);
     beforeNextClient(c);
 }
 
@@ -153,6 +160,7 @@ static int runRequests(channel *ch, parsedCommand *requests, int count) {
         for (i = 0; i < count; i++) requestFree(&requests[i]);
         return count;
     }
+    if (ch->queue_bytes) respbCountQueue(ch);
     if (!ch->awaits_user && c->cmd_queue.off == c->cmd_queue.len && canParseCommand(c)) {
         for (i = 0; i < count; i++) c->net_input_bytes += requests[i].input_bytes;
         if (count == 1) {
@@ -180,7 +188,6 @@ static int runRequests(channel *ch, parsedCommand *requests, int count) {
     }
     for (i = 0; i < count; i++) {
         size_t bytes = requestBytes(&requests[i]);
-        if (respbQueueIsFull(ch, bytes)) respbCountQueue(ch);
         if (respbQueueIsFull(ch, bytes)) {
             fullQueue(ch);
             if (k->paused) return i;
@@ -204,6 +211,7 @@ static void cancelRequest(carrier *k, uint16_t number, uint32_t sequence) {
     uint32_t first = ch->pushed - (uint32_t)(queue->len - queue->off), at = sequence - first;
     if (at < (uint32_t)(queue->len - queue->off)) {
         parsedCommand *request = &queue->cmds[queue->off + at];
+        size_t before = requestBytes(request);
         requestFree(request);
         memset(request, 0, sizeof(*request));
         request->argv = zmalloc(sizeof(robj *));
@@ -211,6 +219,8 @@ static void cancelRequest(carrier *k, uint16_t number, uint32_t sequence) {
         request->argc = request->argv_len = 1;
         request->slot = -1;
         request->read_flags = READ_FLAGS_PARSING_COMPLETED | READ_FLAGS_COMMAND_NOT_FOUND;
+        ch->queue_bytes -= before - requestBytes(request);
+        k->queue_bytes -= before - requestBytes(request);
     } else if (sequence == first - 1 && c->flag.blocked && c->bstate->btype != BLOCKED_POSTPONE &&
                blockedClientMayTimeout(c)) {
         unblockClientOnError(c, "-CANCELLED the request was cancelled by its client");
@@ -221,7 +231,7 @@ static void closedByClient(carrier *k, uint16_t number) {
     channel *ch = find(k, number);
     if (ch) {
         ch->client_closed = 1;
-        freeClient(ch->client);
+        if (!freeClient(ch->client)) respbCloseBefore(ch);
     } else if (isClosing(k, number)) {
         respbClosed(k, number);
     }
@@ -319,7 +329,10 @@ static size_t runBytes(carrier *k, const char *data, size_t len) {
     size_t used = 0;
     k->waits = 0;
     while (!k->leaving && k->conn) {
-        int was_authenticated = k->authenticated;
+        if (k->authenticated && k->limits.unauthenticated) {
+            respbSetLimits(k);
+            respb_request_decoder_limits(&k->decoder, &k->limits, &k->batch);
+        }
         k->batch.frames_capacity = k->authenticated ? FRAMES_MAX : 1;
         respb_status status = respb_decode_requests(&k->decoder, data + used, len - used, &k->batch);
         serverAssert(status != RESPB_EINVAL);
@@ -336,10 +349,6 @@ static size_t runBytes(carrier *k, const char *data, size_t len) {
             used += k->batch.consumed;
         } else if (status == RESPB_FULL) {
             valuesResize(k, k->batch.values_capacity * 2);
-        }
-        if (k->authenticated && !was_authenticated) {
-            respbSetLimits(k);
-            respb_request_decoder_limits(&k->decoder, &k->limits, &k->batch);
         }
         if (status == RESPB_INVALID) {
             refuseBytes(k, data + used, len - used);

@@ -66,6 +66,33 @@ class Costs(Valkey):
             wires[0].send(close(1) + get(2000, "k"))
             self.assertEqual([wires[0].frame()[0] for _ in range(2)], [1, 2000])
 
+    def test_what_is_owed_before_authentication(self):
+        """As over RESP: who reads nothing does not have errors kept, nor what ends and refuses channels."""
+        with Server("--requirepass", "secret") as server, Wire(server.port) as admin:
+            admin.call("AUTH", "secret")
+            before = info(admin, "used_memory")
+            opened = b"".join(get(channel, "k") for channel in range(16))
+            for unread in (get(5, "k"), opened, get(5, "k") + close(5), close(0) + get(0, "k"), get(100, "k") + close(100)):
+                frames = self.unread(server, opened, unread * (20 * MEGABYTE // len(unread)))
+                if len(unread) > 7:
+                    self.assertEqual(frames[-1][1][:2], ("goaway", 2), unread)
+            self.assertLess(info(admin, "used_memory_peak") - before, 8 * MEGABYTE)
+
+    def test_what_refused_channels_are_owed(self):
+        """Their CLOSEs count as what channels are owed that have ended."""
+        with Server("--respb-channels", "1", "--respb-connection-output-bytes", "1mb") as server, Wire(server.port) as admin:
+            before = info(admin, "used_memory")
+            unread = get(1, "k") + close(1)
+            frames = self.unread(server, argv(0, "PING"), unread * (20 * MEGABYTE // len(unread)))
+            self.assertEqual(frames[-1][1][:2], ("goaway", 2))
+            self.assertLess(info(admin, "used_memory_peak") - before, 8 * MEGABYTE)
+
+    def unread(self, server, first, data):
+        """Sends and reads nothing meanwhile: more replies than the sockets take. Gives the frames that came."""
+        with Respb(server.port) as wire:
+            wire.send(first + data + argv(0, "QUIT"))
+            return to_the_end(wire)
+
     def test_channels_that_open_behind_a_long_queue(self):
         """What has to be known of channel 0's queue when another opens costs the same however long that is."""
         count, spent = 10_000, []
@@ -178,6 +205,37 @@ class Costs(Valkey):
             wire.send(argv(1, "BLPOP", "a", "0") + argv(1, "PING") * 65_536)
             self.assertEqual(wire.frame(), (1, ("close", 1)))
 
+    def test_a_long_queue_behind_what_decides_about_its_user(self):
+        """More than half of what it may have at most: Valkey's own queues never do."""
+        with Server("--respb-queue-bytes", "100mb", "--respb-connection-queue-bytes", "100mb") as server, Wire(server.port) as admin, Respb(server.port) as wire:
+            wire.send(argv(0, "BLPOP", "a", "0") + argv(0, "RESET") + argv(1, "BLPOP", "b", "0") + argv(1, "PING") * 40_000 + argv(2, "PING"))
+            admin.call("RPUSH", "a", "x")
+            self.assertCountEqual([wire.frame() for _ in range(3)], [(0, ["a", "x"]), (0, "+RESET"), (2, "+PONG")])
+            admin.call("RPUSH", "b", "x")
+            self.assertEqual([wire.frame() for _ in range(40_001)], [(1, ["b", "x"])] + [(1, "+PONG")] * 40_000)
+
+    def test_what_has_run_waits_no_more(self):
+        """For the limit of the connection, though its channel has sent nothing since; what is cancelled neither."""
+        value = b"v" * 700_000
+        with Server("--respb-connection-queue-bytes", "3mb") as server, Wire(server.port) as admin, Respb(server.port) as wire:
+            for _ in range(2):
+                for channel in range(1, 5):
+                    wire.send(argv(channel, "BLPOP", channel, "0") + argv(channel, "SET", "k", value) + argv(channel, "BLPOP", f"{channel}-again", "0") + argv(channel, "PING"))
+                self.assertEqual(wire.call_on(9, "PING"), "+PONG")
+                for suffix, replies in (("", [["x"], "+OK"]), ("-again", [["x"], "+PONG"])):
+                    for channel in range(1, 5):
+                        admin.call("RPUSH", f"{channel}{suffix}", "x")
+                        for reply in replies:
+                            self.assertEqual(wire.frame(), (channel, [f"{channel}{suffix}", "x"] if reply == ["x"] else reply))
+                        if not suffix:
+                            # As much again as what has run here.
+                            sequence = int(wire.call_on(channel + 10, "ECHO", "0"))
+                            wire.send(argv(channel + 10, "BLPOP", "never", sequence) + argv(channel + 10, "SET", "k", value))
+                            wire.send(cancel(channel + 10, 2) + cancel(channel + 10, 1) + close(channel + 10))
+                            got = [wire.frame()]
+                            while got[-1] != (channel + 10, ("close", 0)):
+                                got.append(wire.frame())
+
     def test_a_connection_stays_authenticated(self):
         """Its limits do (section 10), though a channel may not: CLOSE and RESET take its user away."""
         with Server("--requirepass", "secret") as server:
@@ -198,6 +256,25 @@ class Answers(Valkey):
             wire.send(request("CLIENT", "REPLY", mode) + request("HELLO", "3", "PROTO", "respb"))
             self.assertEqual(wire.reply()["respb"]["version"], 1)
             self.assertEqual([wire.call_on(channel, "PING") for channel in (0, 1, 0)], ["+PONG"] * 3)
+
+
+    def test_replies_that_cannot_be_said(self):
+        """A script may give what RESPB has no form for: it is answered an error, and the other channels never learn of it."""
+        wire = self.open()
+        for script in ("return {big_number='ten'}", "return {big_number=''}", "local t = {} for i = 1, 128 do t = {t} end return t",
+                       "local t = {} for i = 1, 900 do t = {t} end return {t, string.rep('t', 100000), {map={a=t}}}",
+                       "return {string.rep('b', 50000), {big_number='ten'}, string.rep('b', 50000), 'b'}",
+                       "local t = {} for i = 1, 9000 do t[i] = {big_number='ten'} end return t"):
+            wire.send(argv(1, "MULTI") + argv(1, "EVAL", "redis.setresp(3) " + script, "0") + argv(1, "ECHO", "e") + argv(1, "EXEC"))
+            wire.send(argv(1, "EVAL", "redis.setresp(3) " + script, "0") + argv(1, "ECHO", "behind") + get(2, "nothing"))
+            got = [wire.frame() for _ in range(7)]
+            replies = [value for channel, value in got if channel == 1]
+            self.assertEqual(replies[:3] + replies[5:], ["+OK", "+QUEUED", "+QUEUED", "behind"], script)
+            self.assertEqual(replies[3:5], ["-ERR the reply to this is not available over RESPB"] * 2)
+            self.assertIn((2, None), got)
+        # A bulk that looks like one.
+        self.assertEqual(wire.call_on(1, "EVAL", "redis.setresp(3) return {'(ten\\r\\n', {set={a=true}}}", "0"), ["(ten\r\n", ["a"]])
+        self.assertEqual(wire.call_on(3, "PING"), "+PONG")
 
 
 class Hostile(Valkey):

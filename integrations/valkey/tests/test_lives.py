@@ -94,6 +94,18 @@ class Ends(Valkey):
         wire.close()
         until(lambda: not listed(admin, "name=monitor"))
 
+    def test_monitor_of_its_own_transaction(self):
+        """No line stands inside EXEC's reply, whichever commands it has."""
+        wire = self.open()
+        self.assertEqual(wire.call_on(1, "MONITOR"), "+OK")
+        wire.send(b"".join(argv(1, *words) for words in (["MULTI"], ["SUBSCRIBE", "a", "b"], ["ECHO", "e"], ["UNSUBSCRIBE", "a"], ["EXEC"], ["PING"])))
+        got, lines = [], []
+        while len(got) < 6 or len(lines) < 6:
+            channel, value = wire.frame()
+            (lines if channel == 1 and isinstance(value, tuple) else got).append(value)
+        self.assertEqual(got, ["+OK", "+QUEUED", "+QUEUED", "+QUEUED", [[["subscribe", "a", 1], ["subscribe", "b", 2]], "e", [["unsubscribe", "a", 1]]], "+PONG"])
+        self.assertEqual([re.findall(r'"(\w+)"', line[2])[0] for line in lines], ["MULTI", "SUBSCRIBE", "ECHO", "UNSUBSCRIBE", "EXEC", "PING"])
+
     def test_reset_of_a_channel(self):
         wire, other = self.open(), self.open()
         for words in (("SELECT", "3"), ("CLIENT", "SETNAME", "n"), ("SUBSCRIBE", "s"), ("CLIENT", "TRACKING", "ON"), ("CLIENT", "NO-EVICT", "ON"), ("MULTI",)):
@@ -248,6 +260,77 @@ class Held(Valkey):
         self.assertEqual(wire.frame(), (3, ("close", 0)))
         self.assertEqual(admin.call("CLIENT", "UNPAUSE"), "+OK")
         self.assertEqual([wire.frame(), wire.frame()], [(1, "+OK"), (1, "1")])
+
+    def test_a_pause_of_auth(self):
+        """When it is answered the limits are those of who has authenticated."""
+        with Server("--requirepass", "secret") as server, Wire(server.port) as admin, Respb(server.port) as wire:
+            admin.call("AUTH", "secret")
+            # It holds CLIENT UNPAUSE too.
+            self.assertEqual(admin.call("CLIENT", "PAUSE", "300", "ALL"), "+OK")
+            self.assertEqual(wire.call_on(0, "AUTH", "secret"), "+OK")
+            self.assertEqual(wire.call_on(0, "SET", "k", b"v" * 20_000), "+OK")
+            self.assertEqual([wire.call_on(channel, "PING") for channel in range(1, 30)], ["+PONG"] * 29)
+
+    def test_connections_that_end_while_a_script_runs(self):
+        """They count as clients no more, and an end is told: that script may run for ever, and loading take long."""
+        with Server("--busy-reply-threshold", "20", "--maxclients", "40") as server, Wire(server.port) as admin, Wire(server.port) as runs:
+            runs.send(request(*ENDLESS))
+            until_busy(admin)
+            for _ in range(50):
+                with Respb(server.port) as wire:
+                    wire.send(argv(0, "PING") + argv(1, "PING"))
+                    self.assertCountEqual([wire.frame()[0] for _ in range(2)], [0, 1])
+            for sent, code in ((argv(0, "QUIT"), 0), (b"\x80\0\0\0", 8)):
+                with Respb(server.port) as wire:
+                    wire.send(argv(1, "PING") + sent)
+                    frames = [wire.frame()]
+                    while frames[-1][1][0] != "goaway":
+                        frames.append(wire.frame())
+                    self.assertEqual(frames[-1][1][1], code)
+                    self.assertIn(1, [channel for channel, _ in frames])
+                    self.assertEqual(wire.until_closed(), b"")
+            with Respb(server.port) as wire:
+                wire.send(request("HELLO", "3", "PROTO", "respb") + argv(0, "GET", "x"))
+                self.assertEqual(wire.reply()["respb"]["version"], 1)
+                self.assertTrue(wire.frame()[1].startswith("-BUSY"))
+            kill_script(admin)
+
+    def test_a_connection_that_ends_behind_its_script(self):
+        """The script is answered behind GOAWAY, or before."""
+        with Server("--busy-reply-threshold", "20") as server, Wire(server.port) as admin, Respb(server.port) as wire:
+            wire.send(argv(1, "BLPOP", "list", "0") + argv(1, *ENDLESS) + argv(2, "PING"))
+            self.assertEqual(wire.frame(), (2, "+PONG"))
+            with Wire(server.port) as pusher:
+                pusher.send(request("RPUSH", "list", "x"))
+                until_busy(admin)
+                wire.send(argv(0, "QUIT"))
+                until_busy(admin)
+                kill_script(admin)
+            frames = [wire.frame() for _ in range(4)]
+            self.assertEqual([value for channel, value in frames if channel == 1][0], ["list", "x"])
+            self.assertIn("kill", [value for channel, value in frames if channel == 1][1])
+            self.assertEqual(wire.until_closed(), b"")
+
+    def test_a_request_behind_close_while_a_script_runs(self):
+        """It is of the next channel. Nobody is told what the one before does still."""
+        with Server("--busy-reply-threshold", "20") as server, Wire(server.port) as admin, Respb(server.port) as wire:
+            for number in (1, 0):
+                wire.send(argv(number, "BLPOP", "list", "0") + argv(number, *ENDLESS) + argv(2, "PING"))
+                self.assertEqual(wire.frame(), (2, "+PONG"))
+                with Wire(server.port) as pusher:
+                    pusher.send(request("RPUSH", "list", "x"))
+                    until_busy(admin)
+                    wire.send(close(number) + argv(number, "MULTI") + argv(number, "GET", "x") + close(number) + argv(number, "HELLO", "3"))
+                    got = [wire.frame() for _ in range(5)]
+                    self.assertEqual({channel for channel, _ in got}, {number})
+                    self.assertEqual([value for _, value in got[:2]], [("close", 0), "+OK"])
+                    self.assertTrue(got[2][1].startswith("-BUSY"))
+                    self.assertEqual(got[3][1], ("close", 0))
+                    self.assertIn("respb", got[4][1])
+                    kill_script(admin)
+                until(lambda: admin.call("GET", "x") is None)
+                self.assertEqual([wire.call_on(channel, "PING") for channel in (number, 2)], ["+PONG"] * 2)
+                until(lambda: len(listed(admin, "id=")) == 4)
 
     def test_a_script_without_end_behind_hello(self):
         """The carriers that wait to be looked at change while the script runs the loop."""
