@@ -376,16 +376,15 @@ class Held(Valkey):
                         self.assertTrue(wire.frame()[1].startswith("-BUSY"))
                         if end == "close":
                             wire.send(close(1) + close(2) + argv(2, "PING"))
-                            self.assertEqual(wire.frame(), (2, ("close", 0)))
+                            self.assertEqual([wire.frame(), wire.frame()], [(1, ("close", 0)), (2, ("close", 0))])
+                            self.assertTrue(wire.frame()[1].startswith("-BUSY"))
                         if end == "socket":
                             wire.close()
                         kill_script(admin)
                         self.assertEqual(pusher.reply(), 1)
                     if end == "close":
-                        got = []
-                        while (1, ("close", 0)) not in got:
-                            got.append(wire.frame())
-                        self.assertEqual([value for channel, value in got if channel == 1][0], ["list", "x"])
+                        # What was not answered is void.
+                        until(lambda: wire.call_on(1, "PING") == "+PONG")
                     if end == "none":
                         self.assertEqual(wire.frame(), (1, ["list", "x"]))
                         self.assertIn("kill", wire.frame()[1])
