@@ -208,9 +208,11 @@ class Costs(Valkey):
     def test_a_long_queue_behind_what_decides_about_its_user(self):
         """More than half of what it may have at most: Valkey's own queues never do."""
         with Server("--respb-queue-bytes", "100mb", "--respb-connection-queue-bytes", "100mb") as server, Wire(server.port) as admin, Respb(server.port) as wire:
-            wire.send(argv(0, "BLPOP", "a", "0") + argv(0, "RESET") + argv(1, "BLPOP", "b", "0") + argv(1, "PING") * 40_000 + argv(2, "PING"))
+            self.assertEqual(wire.call_on(2, "PING"), "+PONG")
+            wire.send(argv(0, "BLPOP", "a", "0") + argv(0, "RESET") + argv(1, "BLPOP", "b", "0") + argv(1, "PING") * 40_000)
+            self.assertEqual(wire.call_on(2, "PING"), "+PONG")
             admin.call("RPUSH", "a", "x")
-            self.assertCountEqual([wire.frame() for _ in range(3)], [(0, ["a", "x"]), (0, "+RESET"), (2, "+PONG")])
+            self.assertEqual([wire.frame() for _ in range(2)], [(0, ["a", "x"]), (0, "+RESET")])
             admin.call("RPUSH", "b", "x")
             self.assertEqual([wire.frame() for _ in range(40_001)], [(1, ["b", "x"])] + [(1, "+PONG")] * 40_000)
 
