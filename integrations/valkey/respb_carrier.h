@@ -21,7 +21,7 @@ extern int ProcessingEventsWhileBlocked;
 #define VALUES_MIN 128
 /* What may wait in a carrier to be sent. Replies beyond it stay with the client, where Valkey's limits count them. */
 #define OUTPUT_HIGH (256 * 1024)
-/* What a channel's client writes at once: a connection's writes are counted in an int. */
+/* What a channel's client, or a carrier, writes at once: a connection's writes are counted in an int. */
 #define TAKEN_MAX (1 << 30)
 /* What makes a write of its own, before all channels have written. */
 #define SEND_BYTES (64 * 1024)

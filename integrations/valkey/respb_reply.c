@@ -100,7 +100,8 @@ void respbOutputClose(carrier *k, uint16_t number, int code) {
 /* Sends what may be sent. Nothing goes out before beforeSleep has written the append-only file. */
 void respbFlush(carrier *k) {
     while (k->conn && k->out_at < k->out_ready) {
-        int sent = connWrite(k->conn, k->out + k->out_at, k->out_ready - k->out_at);
+        size_t len = k->out_ready - k->out_at;
+        int sent = connWrite(k->conn, k->out + k->out_at, len < TAKEN_MAX ? len : TAKEN_MAX);
         if (sent <= 0) {
             if (connGetState(k->conn) != CONN_STATE_CONNECTED) respbHangUp(k);
             break;
