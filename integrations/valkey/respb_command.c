@@ -76,7 +76,7 @@ int respbMonitors(client *monitor, robj *line) {
     int was_pushing = monitor->flag.pushing;
     struct serverCommand *cmd = monitor->cmd;
     monitor->flag.pushing = 1;
-    /* What a command pushes to its own client comes behind its reply, which is EXEC's; but for SUBSCRIBE, whose reply Valkey has for such. */
+    /* What a command pushes to its own client comes behind its reply. Valkey takes SUBSCRIBE's for such a push: here it is EXEC's. */
     if (cmd && cmdHasPushAsReply(cmd)) monitor->cmd = NULL;
     addReplyPushLen(monitor, 2);
     addReplyBulkCString(monitor, "monitor");

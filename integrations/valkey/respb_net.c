@@ -364,7 +364,8 @@ void respbAfterWrites(void) {
             /* What the socket does not take counts as the client's: the largest may be evicted. Before authentication, as over RESP, it
              * may be next to nothing, since errors cost a client nothing to cause. */
             if (k->zero) updateClientMemUsageAndBucket(k->zero->client);
-            if (!k->authenticated && k->out_len - k->out_at > REPLY_BUFFER_SIZE_UNAUTHENTICATED_CLIENT) respbLeave(k, RESPB_OUTPUT_FULL, NULL);
+            if (!k->authenticated && k->out_len - k->out_at > REPLY_BUFFER_SIZE_UNAUTHENTICATED_CLIENT)
+                respbLeave(k, RESPB_OUTPUT_FULL, NULL);
         } else if (k->left && !k->shut) {
             endWrites(k);
         }
