@@ -38,12 +38,13 @@ impl Limits {
     /// What a server may answer: a line of it, an error or a status, is as long as a script has made it.
     pub const OF_REPLIES: Limits = Limits { inline_bytes_max: 1 << 30, ..Limits::DEFAULT };
 
-    /// What a client may send before it has authenticated where that is required. Redis has 10 arguments of 16 KiB; a
-    /// HELLO with all its options has 11. The frame has room for all of them.
+    /// What a client may send before it has authenticated where that is required (specification, section 10); over
+    /// RESP, too. Redis has 10 arguments of 16 KiB; a HELLO with all its options has 11.
     pub const UNAUTHENTICATED: Limits = Limits {
         arguments_max: 16,
         argument_bytes_max: 16_384,
-        frame_bytes_max: 512 << 10,
+        frame_bytes_max: 16_384,
+        inline_bytes_max: 16_384,
         unauthenticated: true,
         ..Limits::DEFAULT
     };

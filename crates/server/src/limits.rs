@@ -12,13 +12,9 @@ pub(crate) const TAIL_BYTES_MAX: usize = 16 << 10;
 /// Input that a connection may bring while its client waits; then it is not read from until the wait has ended.
 pub(crate) const WAITING_INPUT_BYTES_MAX: usize = 1 << 20;
 /// What a client may send that must authenticate and has not.
-pub(crate) const UNAUTHENTICATED: Limits = Limits {
-    frame_bytes_max: UNAUTHENTICATED_FRAME_BYTES_MAX,
-    inline_bytes_max: UNAUTHENTICATED_FRAME_BYTES_MAX,
-    ..Limits::UNAUTHENTICATED
-};
+pub(crate) const UNAUTHENTICATED: Limits = Limits::UNAUTHENTICATED;
 /// One frame of such a client, or one request of RESP.
-pub(crate) const UNAUTHENTICATED_FRAME_BYTES_MAX: u32 = 16 << 10;
+pub(crate) const UNAUTHENTICATED_FRAME_BYTES_MAX: u32 = UNAUTHENTICATED.frame_bytes_max;
 /// What is kept for all such clients together, input that is not decoded and what they have opened: who brings more is
 /// closed. Handshakes have as much for themselves.
 pub(crate) const UNAUTHENTICATED_INPUT_BYTES_MAX: usize = 64 << 20;
