@@ -40,7 +40,7 @@ impl Upstream {
             Err(error) => return deliver(front, to, silent, Answer::NotRun(error)),
         };
         let until_ms = self.options.late_ms(begun_ms);
-        if let Some(error) = self.lacks_room(at, bytes.len()) {
+        if let Some(error) = self.lacks_room(at, prefix.len() + bytes.len()) {
             if let (Kind::Exec(_), Some(own)) = (&kind, own) {
                 self.unwatch(own, front);
                 return deliver(front, to, silent, Answer::Error(error));

@@ -68,10 +68,11 @@ pub struct Cluster {
 
 /// A request that waits for a map, until a time.
 struct Early {
+    begun_ms: u64,
     until_ms: u64,
     forward: Forward,
     bytes: Box<[u8]>,
-    _share: Share,
+    share: Share,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -136,9 +137,7 @@ impl Cluster {
                     // Who has had them may not tell of changes any more.
                     front.changed(None);
                 }
-                for Early { forward, bytes, .. } in std::mem::take(&mut self.early) {
-                    self.accept(forward, &bytes, front);
-                }
+                self.take_early(front);
             }
         }
         self.give_up_early(front);
@@ -176,7 +175,7 @@ impl Cluster {
         for forward in forwards.list.drain(..) {
             let bytes = &forwards.bytes[begin..forward.end];
             begin = forward.end;
-            self.accept(forward, bytes, front);
+            self.accept((forward, self.orders.now_ms), bytes, front);
         }
         forwards.bytes.clear();
         forwards.bytes.shrink_to(EMPTY_BYTES_MAX);
@@ -279,32 +278,44 @@ impl Cluster {
         }
     }
 
-    /// Takes a request of a client.
-    fn accept(&mut self, forward: Forward, bytes: &[u8], front: &mut impl Front) {
+    /// Takes those that have waited for a map.
+    fn take_early(&mut self, front: &mut impl Front) {
+        for Early { begun_ms, forward, bytes, share, .. } in std::mem::take(&mut self.early) {
+            // It counts anew.
+            drop(share);
+            self.accept((forward, begun_ms), &bytes, front);
+        }
+    }
+
+    /// Takes a request of a client, which waits since a time.
+    fn accept(&mut self, (forward, begun_ms): (Forward, u64), bytes: &[u8], front: &mut impl Front) {
         let (id, now_ms) = (forward.to.client, self.orders.now_ms);
         if let Kind::Release = forward.kind {
             return self.release(&forward, front);
         }
         let copies = if let Kind::Everywhere(_) = forward.kind { self.primaries.len().max(1) } else { 1 };
-        let bytes_in_all = kept_bytes(&forward.kind, bytes.len()).saturating_mul(copies);
+        let prefix: Arc<[u8]> = match forward.kind {
+            Kind::Scatter(..) | Kind::Everywhere(_) | Kind::Subscribe(..) | Kind::Track(_) => [].into(),
+            _ => self.common.scripts.before(&forward, bytes),
+        };
+        let bytes_in_all = kept_bytes(&forward.kind, prefix.len() + bytes.len()).saturating_mul(copies);
         if self.orders.kept.bytes().saturating_add(bytes_in_all) > self.orders.kept_bytes_max {
             return self.refuse(&forward, front);
         }
         if self.map.is_none() {
             let until_ms = now_ms + self.common.options.patience_ms();
-            let _share = self.orders.kept.share(bytes_in_all);
-            let bytes = bytes.into();
-            return self.early.push(Early { until_ms, forward, bytes, _share });
+            let share = self.orders.kept.share(bytes_in_all);
+            return self.early.push(Early { begun_ms, until_ms, forward, bytes: bytes.into(), share });
         }
         if let Kind::Subscribe(..) = forward.kind {
             let mut seen = Seen { orders: &mut self.orders, node: 0, front };
-            return self.nodes[0].forward(forward, (now_ms, 0, b""), bytes, &mut seen);
+            return self.nodes[0].forward(forward, (begun_ms, 0, b""), bytes, &mut seen);
         }
         if let Kind::Track(_) = forward.kind {
             // What one node does the others do.
             let node = self.primaries.first().copied().unwrap_or_default();
             let mut seen = Seen { orders: &mut self.orders, node, front };
-            return self.nodes[node].forward(forward, (now_ms, 0, b""), bytes, &mut seen);
+            return self.nodes[node].forward(forward, (begun_ms, 0, b""), bytes, &mut seen);
         }
         let primaries = &self.primaries;
         let kept = self.orders.kept.clone();
@@ -315,24 +326,24 @@ impl Cluster {
                 for piece in pieces {
                     let part = &bytes[begin..piece.end];
                     begin = piece.end;
-                    let order = Order::part(&forward, part, piece.slot, piece.places.clone(), now_ms);
+                    let order = Order::part(&forward, part, piece.slot, piece.places.clone(), begun_ms);
                     client.orders.push_back(order.kept(&kept));
                 }
                 client.parts = Some(Parts::new(*how, forward.reads, client.orders.len(), now_ms));
             }
             Kind::Everywhere(how) => {
                 for node in primaries {
-                    let order = Order::new(&forward, bytes, now_ms).kept(&kept);
+                    let order = Order::new(&forward, bytes, begun_ms).kept(&kept);
                     client.orders.push_back(order.pinned_to(*node));
                 }
                 client.parts = Some(Parts::new(*how, forward.reads, client.orders.len(), now_ms));
             }
             Kind::Watch | Kind::Exec(_) if forward.watches > 0 => {
-                return self.accept_watching(&forward, bytes, front);
+                return self.accept_watching((&forward, begun_ms), (prefix, bytes), front);
             }
             kind => {
-                let mut order = Order::new(&forward, bytes, now_ms).kept(&kept);
-                order.prefix = self.common.scripts.before(&forward, bytes);
+                let mut order = Order::new(&forward, bytes, begun_ms).kept(&kept);
+                order.asks_before(prefix);
                 if matches!(kind, Kind::Plain) && forward.watches == 0 {
                     order.wrap(&self.common.scripts);
                 }
@@ -343,9 +354,14 @@ impl Cluster {
     }
 
     /// WATCH of a client that watches keys, or its EXEC: nothing else of it is under way.
-    fn accept_watching(&mut self, forward: &Forward, bytes: &[u8], front: &mut impl Front) {
-        let mut order = Order::new(forward, bytes, self.orders.now_ms).kept(&self.orders.kept);
-        order.prefix = self.common.scripts.before(forward, bytes);
+    fn accept_watching(
+        &mut self,
+        (forward, begun_ms): (&Forward, u64),
+        (prefix, bytes): (Arc<[u8]>, &[u8]),
+        front: &mut impl Front,
+    ) {
+        let mut order = Order::new(forward, bytes, begun_ms).kept(&self.orders.kept);
+        order.asks_before(prefix);
         let id = forward.to.client;
         let client = self.orders.clients.entry(id).or_default();
         let is_exec = matches!(forward.kind, Kind::Exec(_));
@@ -584,6 +600,10 @@ mod tests {
     use crate::atlas::SLOTS;
     use crate::options::Options;
     use crate::testing::{Delivered, client, engine};
+    use crate::upstream::{EXEC, MULTI};
+    use weft_engine::script::sha1_hex;
+    use weft_protocol::request::Texts;
+    use weft_protocol::resp::encode::request;
 
     fn cluster() -> Cluster {
         let options = Arc::new(Options::to("cluster://127.0.0.1:1").expect("it is a URL"));
@@ -612,7 +632,8 @@ mod tests {
         cluster.orders.kept_bytes_max = 100;
         cluster.adopt(map(&[1_000]));
         let ask = |cluster: &mut Cluster, number: u64, delivered: &mut Delivered| {
-            cluster.accept(Forward::of(client(number), Kind::Plain), &[b'x'; 30], delivered);
+            let forward = Forward::of(client(number), Kind::Plain);
+            cluster.accept((forward, 0), &[b'x'; 30], delivered);
             (cluster.orders.kept.bytes(), delivered.0.len())
         };
         assert_eq!(ask(&mut cluster, 1, &mut delivered), (60, 0));
@@ -620,6 +641,38 @@ mod tests {
         assert!(delivered.0[0].contains("keeps too much"), "{:?}", delivered.0);
         cluster.orders.done(client(1).client, 0, Arrived::Null, &mut delivered);
         assert_eq!(ask(&mut cluster, 3, &mut delivered), (60, 2));
+    }
+
+    /// What has come before the map counts once, and is as old as it is when there is one.
+    #[test]
+    fn what_waits_for_a_map_goes_when_there_is_one() {
+        let (mut cluster, mut delivered) = (cluster(), Delivered::default());
+        cluster.orders.kept_bytes_max = 100;
+        cluster.accept((Forward::of(client(1), Kind::Plain), 7), &[b'x'; 30], &mut delivered);
+        assert_eq!(cluster.orders.kept.bytes(), 60);
+        cluster.adopt(map(&[1_000]));
+        cluster.orders.now_ms = 900;
+        cluster.take_early(&mut delivered);
+        assert!(delivered.0.is_empty(), "{:?}", delivered.0);
+        assert_eq!(cluster.orders.kept.bytes(), 60);
+        assert_eq!(cluster.orders.clients[&client(1).client].orders[0].begun_ms, 7);
+    }
+
+    /// The texts of the scripts that a transaction runs count with it.
+    #[test]
+    fn scripts_that_go_before_a_request_count() {
+        let (mut cluster, mut delivered) = (cluster(), Delivered::default());
+        cluster.adopt(map(&[1_000]));
+        let (mut brought, mut run) = (Vec::new(), Vec::new());
+        let text = format!("return '{}'", "x".repeat(1_000));
+        request(None, &Texts(&["EVAL", &text, "0"]), &mut brought);
+        cluster.common.scripts.learn_one(&brought);
+        let digest = sha1_hex(text.as_bytes());
+        let digest = std::str::from_utf8(&digest).expect("letters and digits");
+        request(None, &Texts(&["EVALSHA", digest, "0"]), &mut run);
+        let bytes = [MULTI, &run, EXEC].concat();
+        cluster.accept((Forward::of(client(1), Kind::Exec(1)), 0), &bytes, &mut delivered);
+        assert!(cluster.orders.kept.bytes() > 2 * (text.len() + bytes.len()));
     }
 
     /// Addresses of nodes change, and there are not as many numbers as addresses.

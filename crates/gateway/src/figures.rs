@@ -75,7 +75,11 @@ pub(crate) fn bump(figure: &AtomicU64, by: u64) {
 
 /// What is told of all workers and servers together.
 const OF_ALL: &[Figure] = &[
-    Figure { name: "gateway_kept_bytes", is_counter: false, help: "Bytes of requests that are not answered" },
+    Figure {
+        name: "gateway_kept_bytes",
+        is_counter: false,
+        help: "Bytes of requests that are not answered, and of replies that wait for others",
+    },
     Figure {
         name: "gateway_kept_bytes_max",
         is_counter: false,

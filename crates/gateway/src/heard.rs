@@ -167,11 +167,11 @@ fn goes_otherwise(order: &mut Order, answer: &Answer<'_>, scripts: &Scripts) -> 
         (order.bytes, order.what) = (logic::unwrapped(&order.bytes, queued), What::Plain);
         return true;
     }
-    if !logic::is_no_script(bytes) || !order.prefix.is_empty() {
+    if !logic::is_no_script(bytes) || !order.is_alone() {
         return false;
     }
-    order.prefix = scripts.loads(&order.bytes).into();
-    !order.prefix.is_empty()
+    order.asks_before(scripts.loads(&order.bytes).into());
+    !order.is_alone()
 }
 
 /// Keeps the scripts that a request has brought, if the node has taken them.

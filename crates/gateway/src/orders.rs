@@ -49,8 +49,8 @@ pub(crate) struct Order {
     pub(crate) to: Recipient,
     pub(crate) what: What,
     pub(crate) bytes: Arc<[u8]>,
-    /// They, as they are counted, and its reply, while that waits for others.
-    _share: Share,
+    /// They and what is asked before, as they are counted, and its reply, while that waits for others.
+    share: Share,
     held: Share,
     pub(crate) keys: Keys,
     db: u8,
@@ -76,7 +76,7 @@ pub(crate) struct Order {
     /// Where it was sent on to, and whether for this time only.
     pub(crate) next: Option<(Address, bool)>,
     /// What is to be asked before it.
-    pub(crate) prefix: Arc<[u8]>,
+    prefix: Arc<[u8]>,
     /// Why it has not run yet.
     reason: Option<Arrived>,
     /// Which keys of the request it is a part of it has.
@@ -86,12 +86,12 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    pub(crate) fn new(forward: &Forward, bytes: &[u8], now_ms: u64) -> Self {
+    pub(crate) fn new(forward: &Forward, bytes: &[u8], begun_ms: u64) -> Self {
         Self {
             to: forward.to,
             what: What::of(&forward.kind),
             bytes: bytes.into(),
-            _share: Share::default(),
+            share: Share::default(),
             held: Share::default(),
             keys: forward.keys,
             db: forward.db,
@@ -102,10 +102,10 @@ impl Order {
             leased: false,
             state: State::Waiting,
             stamp: 0,
-            begun_ms: now_ms,
-            refused_ms: now_ms,
-            sent_ms: now_ms,
-            at_ms: now_ms,
+            begun_ms,
+            refused_ms: begun_ms,
+            sent_ms: begun_ms,
+            at_ms: begun_ms,
             tries: 0,
             pinned: None,
             next: None,
@@ -115,11 +115,11 @@ impl Order {
             tracks: forward.tracks.clone(),
         }
     }
-    pub(crate) fn part(forward: &Forward, bytes: &[u8], slot: u16, places: Vec<u32>, now_ms: u64) -> Self {
+    pub(crate) fn part(forward: &Forward, bytes: &[u8], slot: u16, places: Vec<u32>, begun_ms: u64) -> Self {
         let keys = Keys { slot: Some(slot), only: None };
         let of = |all: &Names| places.iter().filter_map(|place| all.get(*place as usize).cloned()).collect();
         let tracks = forward.tracks.as_ref().map(of);
-        Self { keys, places, tracks, ..Self::new(forward, bytes, now_ms) }
+        Self { keys, places, tracks, ..Self::new(forward, bytes, begun_ms) }
     }
     /// It is a node's, wherever slots are.
     pub(crate) fn pinned_to(self, node: usize) -> Self {
@@ -127,7 +127,18 @@ impl Order {
     }
     /// Its bytes are counted as long as it is there.
     pub(crate) fn kept(self, kept: &KeptBytes) -> Self {
-        Self { _share: kept.share(kept_bytes(&self.what.kind(), self.bytes.len())), ..self }
+        Self { share: kept.share(self.kept_bytes()), ..self }
+    }
+    fn kept_bytes(&self) -> usize {
+        kept_bytes(&self.what.kind(), self.prefix.len() + self.bytes.len())
+    }
+    /// This is to be asked before it.
+    pub(crate) fn asks_before(&mut self, prefix: Arc<[u8]>) {
+        self.prefix = prefix;
+        self.share.set(self.kept_bytes());
+    }
+    pub(crate) fn is_alone(&self) -> bool {
+        self.prefix.is_empty()
     }
     /// It goes as a transaction, if it runs a script or a function.
     pub(crate) fn wrap(&mut self, scripts: &Scripts) {
@@ -172,7 +183,7 @@ impl Order {
     }
 }
 
-/// What the gateway keeps of a request of so many bytes in all: it is noted here, and on its way on a connection; one
+/// What the gateway keeps of a request of so many bytes in all, with what is asked before it: it is noted here, and on its way on a connection; one
 /// that blocks is tried first.
 pub(crate) const fn kept_bytes(kind: &Kind, bytes: usize) -> usize {
     bytes.saturating_mul(if matches!(kind, Kind::Blocks(_)) { 3 } else { 2 })
@@ -322,6 +333,7 @@ impl Orders {
     ) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let Some(order) = client.orders.get_mut(at) else { return };
+        let was_taken = matches!((&order.state, &reason), (State::Sent(_), Arrived::Reply(..)));
         // Where a slot has moved to is the gateway's to know: who is told so would go around it.
         let reason = match redirect {
             Redirect::Moved(_) | Redirect::Ask(_) => {
@@ -330,7 +342,7 @@ impl Orders {
             Redirect::Later | Redirect::Otherwise => reason,
         };
         // Who has blocked there for a while was taken by that node.
-        if matches!(order.what, What::Blocks(_)) && self.now_ms >= order.sent_ms + BLOCKED_MS {
+        if was_taken && matches!(order.what, What::Blocks(_)) && self.now_ms >= order.sent_ms + BLOCKED_MS {
             (order.refused_ms, order.tries) = (self.now_ms, 0);
         }
         if self.now_ms >= order.refused_ms + self.timeout_ms {
@@ -547,6 +559,23 @@ mod tests {
             (client.orders[0].what, client.orders[0].sent_ms) = (What::Blocks(BlockTime::default()), sent_ms);
             reply(&mut orders, 0, "-MOVED 1 :9\r\n", &mut delivered);
             assert_eq!(delivered.0.len(), usize::from(is_over), "{:?}", delivered.0);
+        }
+    }
+
+    /// However long it would block: without a node, or with one that is not reached, it has not begun.
+    #[test]
+    fn what_no_node_takes_is_given_up_though_it_blocks() {
+        for was_sent in [false, true] {
+            let (mut orders, mut delivered) = (sent(&[(1, 1, 0)]), Delivered::default());
+            orders.now_ms = 60_000;
+            let client = orders.clients.get_mut(&TO.client).expect("it has a request");
+            client.orders[0].what = What::Blocks(BlockTime::default());
+            if !was_sent {
+                client.orders[0].state = State::Waiting;
+            }
+            let reason = Arrived::Error(unreachable("nobody is there"));
+            orders.again(TO.client, 0, Redirect::Later, reason, &mut delivered);
+            assert_eq!(delivered.0.len(), 1, "{was_sent}");
         }
     }
 

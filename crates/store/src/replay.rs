@@ -166,7 +166,8 @@ impl ReplayLimits {
         match *effect {
             Effect::Set { value, expire_ms } => {
                 let value = match value {
-                    Text::Bytes(bytes) => NewValue::text(bytes),
+                    // What a log has kept of numbers are texts.
+                    Text::Bytes(bytes) => NewValue::string(bytes),
                     Text::Int(value) => NewValue::Int(value),
                 };
                 keyspace.discard(guard.set(op, key, value, expiry(expire_ms)).0);

@@ -54,6 +54,7 @@ fn all_types_come_back_from_the_log_from_a_snapshot_and_from_both() {
     server.kill();
     let server = Server::start(&folder, &with_log);
     assert_eq!(digest(&server), expected, "from the log");
+    assert_eq!(server.ask(&["OBJECT", "ENCODING", "number"]), "int");
     assert_eq!(server.ask(&["SAVE"]), "OK");
     assert_eq!(server.info("rdb_saves"), "1");
     server.ask(&["BGREWRITEAOF"]);
@@ -72,6 +73,7 @@ fn all_types_come_back_from_the_log_from_a_snapshot_and_from_both() {
     // Without the log it is the snapshot that counts.
     let server = Server::start(&folder, &debug);
     assert_eq!(digest(&server), expected, "from the snapshot");
+    assert_eq!(server.ask(&["OBJECT", "ENCODING", "number"]), "int");
     server.stop(&["SHUTDOWN", "NOSAVE"]);
     let server = Server::start(&folder, &debug);
     assert_eq!(
@@ -534,10 +536,12 @@ fn large_collections_come_back_that_change_while_they_are_saved() {
     server.kill();
     let server = Server::start(&folder, &options);
     assert_eq!(digest(&server), expected, "from the log");
+    assert_eq!(server.ask(&["OBJECT", "ENCODING", "number"]), "int");
     assert_eq!(server.ask(&["SAVE"]), "OK");
     server.kill();
     let server = Server::start(&folder, &debug);
     assert_eq!(digest(&server), expected, "from the snapshot");
+    assert_eq!(server.ask(&["OBJECT", "ENCODING", "number"]), "int");
 }
 
 /// Functions and users are kept where there is not one key: by a log too that begins with a snapshot of them.

@@ -10,7 +10,7 @@ use super::Worker;
 use crate::channels::close;
 use crate::connection::{Life, Peer};
 use crate::io::{Aftermath, Io};
-use crate::limits::{MESSAGES_PER_TICK_MAX, PUSHES_PER_TICK_MAX};
+use crate::limits::{MESSAGES_PER_TICK_MAX, PUSHED_BYTES_PER_TICK_MAX, PUSHES_PER_TICK_MAX};
 
 impl Worker<'_> {
     /// Applies messages, between two batches: as many as a tick may, in the order in which they came.
@@ -29,14 +29,14 @@ impl Worker<'_> {
         if messages.is_empty() {
             mailbox.take_for(&mut messages);
         }
-        let mut pushes = 0;
-        let mut others = 0;
+        let (mut pushes, mut pushed_bytes, mut others) = (0, 0, 0);
         while pushes < PUSHES_PER_TICK_MAX
+            && pushed_bytes < PUSHED_BYTES_PER_TICK_MAX
             && others < MESSAGES_PER_TICK_MAX
             && let Some(message) = messages.pop_front()
         {
-            if matches!(message, Message::Push(..)) {
-                pushes += 1;
+            if let Message::Push(_, push) = &message {
+                (pushes, pushed_bytes) = (pushes + 1, pushed_bytes + push.bytes());
             } else {
                 others += 1;
             }
