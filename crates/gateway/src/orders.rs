@@ -183,8 +183,8 @@ impl Order {
     }
 }
 
-/// What the gateway keeps of a request of so many bytes in all, with what is asked before it: it is noted here, and on its way on a connection; one
-/// that blocks is tried first.
+/// What the gateway keeps of a request of so many bytes in all, with what is asked before it: it is noted here, and on
+/// its way on a connection; one that blocks is tried first.
 pub(crate) const fn kept_bytes(kind: &Kind, bytes: usize) -> usize {
     bytes.saturating_mul(if matches!(kind, Kind::Blocks(_)) { 3 } else { 2 })
 }

@@ -1,0 +1,113 @@
+//! Owns the tests of what comes before and behind a cluster's map: what counts, what waits, the numbers of nodes.
+
+use super::*;
+use crate::atlas::SLOTS;
+use crate::options::Options;
+use crate::testing::{Delivered, client, engine};
+use crate::upstream::{EXEC, MULTI};
+use weft_engine::script::sha1_hex;
+use weft_protocol::request::Texts;
+use weft_protocol::resp::encode::request;
+
+fn cluster() -> Cluster {
+    let options = Arc::new(Options::to("cluster://127.0.0.1:1").expect("it is a URL"));
+    let hub = Hub::start(Arc::clone(&options), engine()).expect("there are threads");
+    let (checks, scripts, board) = (Arc::default(), Arc::default(), Arc::default());
+    let common = Common { options, hub, checks, scripts, board, replicas: None };
+    Cluster { nodes_max: 5, ..Cluster::new(common, Atlas::unasked(Vec::new()), 1, Arc::new(|| ())) }
+}
+fn address(port: u16) -> Address {
+    Address::Tcp("127.0.0.1".into(), port)
+}
+fn map(ports: &[u16]) -> Arc<Map> {
+    Arc::new(Map {
+        primaries: ports.iter().map(|port| address(*port)).collect(),
+        replicas: vec![Vec::new(); ports.len()],
+        lowest: (0..ports.len() as u16).collect(),
+        owners: (0..SLOTS).map(|slot| (slot % ports.len()) as u16).collect(),
+        nodes: Vec::new(),
+    })
+}
+
+/// One that is kept twice and takes more than half leaves no room for another such, until it is answered.
+#[test]
+fn a_large_request_goes_by_itself() {
+    let (mut cluster, mut delivered) = (cluster(), Delivered::default());
+    cluster.orders.kept_bytes_max = 100;
+    cluster.adopt(map(&[1_000]));
+    let ask = |cluster: &mut Cluster, number: u64, delivered: &mut Delivered| {
+        let forward = Forward::of(client(number), Kind::Plain);
+        cluster.accept((forward, 0), &[b'x'; 30], delivered);
+        (cluster.orders.kept.bytes(), delivered.0.len())
+    };
+    assert_eq!(ask(&mut cluster, 1, &mut delivered), (60, 0));
+    assert_eq!(ask(&mut cluster, 2, &mut delivered), (60, 1));
+    assert!(delivered.0[0].contains("keeps too much"), "{:?}", delivered.0);
+    cluster.orders.done(client(1).client, 0, Arrived::Null, &mut delivered);
+    assert_eq!(ask(&mut cluster, 3, &mut delivered), (60, 2));
+}
+
+/// What has come before the map counts once, and is as old as it is when there is one.
+#[test]
+fn what_waits_for_a_map_goes_when_there_is_one() {
+    let (mut cluster, mut delivered) = (cluster(), Delivered::default());
+    cluster.orders.kept_bytes_max = 100;
+    cluster.accept((Forward::of(client(1), Kind::Plain), 7), &[b'x'; 30], &mut delivered);
+    assert_eq!(cluster.orders.kept.bytes(), 60);
+    cluster.adopt(map(&[1_000]));
+    cluster.orders.now_ms = 900;
+    cluster.take_early(&mut delivered);
+    assert!(delivered.0.is_empty(), "{:?}", delivered.0);
+    assert_eq!(cluster.orders.kept.bytes(), 60);
+    assert_eq!(cluster.orders.clients[&client(1).client].orders[0].begun_ms, 7);
+}
+
+/// The texts of the scripts that a transaction runs count with it.
+#[test]
+fn scripts_that_go_before_a_request_count() {
+    let (mut cluster, mut delivered) = (cluster(), Delivered::default());
+    cluster.adopt(map(&[1_000]));
+    let (mut brought, mut run) = (Vec::new(), Vec::new());
+    let text = format!("return '{}'", "x".repeat(1_000));
+    request(None, &Texts(&["EVAL", &text, "0"]), &mut brought);
+    cluster.common.scripts.learn_one(&brought);
+    let digest = sha1_hex(text.as_bytes());
+    let digest = std::str::from_utf8(&digest).expect("letters and digits");
+    request(None, &Texts(&["EVALSHA", digest, "0"]), &mut run);
+    let bytes = [MULTI, &run, EXEC].concat();
+    cluster.accept((Forward::of(client(1), Kind::Exec(1)), 0), &bytes, &mut delivered);
+    assert!(cluster.orders.kept.bytes() > 2 * (text.len() + bytes.len()));
+}
+
+/// Addresses of nodes change, and there are not as many numbers as addresses.
+#[test]
+fn each_node_has_a_number_of_its_own() {
+    let mut cluster = cluster();
+    let mut leased = None;
+    for turn in 1..20 {
+        // One stays, two are others.
+        let ports = [2 * turn, 1_000, 2 * turn + 1];
+        cluster.adopt(map(&ports));
+        assert!(cluster.map.is_some(), "there is room for all");
+        for (slot, port) in ports.iter().enumerate() {
+            let node = cluster.owner(0, Some(slot as u16)).expect("it has an owner");
+            assert_eq!(cluster.orders.addresses[node], address(*port), "turn {turn}");
+            assert_eq!(cluster.nodes[node].options.to.address, address(*port), "turn {turn}");
+        }
+        assert!(cluster.common.board.len() <= 5, "what is gone is not shown");
+        // A client has a connection to one.
+        if turn == 3 {
+            let node = cluster.primaries[0];
+            let owner = Client { leased: Some((node, None)), ..Client::default() };
+            cluster.orders.clients.insert(client(7).client, owner);
+            leased = Some((node, address(2 * turn)));
+        }
+        if let Some((node, address)) = &leased {
+            assert_eq!(cluster.orders.addresses[*node], *address, "it is another one in turn {turn}");
+        }
+        if turn == 6 {
+            cluster.orders.clients.clear();
+            leased = None;
+        }
+    }
+}
