@@ -1,6 +1,6 @@
 //! A cache that is kept by invalidations is never left with an old value, however reads and writes of two workers meet.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -79,8 +79,8 @@ impl Worker {
     /// Says how many keys were told of.
     fn take_invalidations(&self, cache: &mut HashMap<usize, String>) -> usize {
         let mut told = 0;
-        let mut messages = VecDeque::new();
-        self.executor.engine().mailbox(0).take_for(&mut messages);
+        let mut messages = Vec::new();
+        self.executor.engine().mailbox(0).take_into(&mut messages);
         for message in messages {
             let Message::Push(_, push) = message else { panic!("{message:?}") };
             let Push::Invalidate(Some(keys)) = &*push else { panic!("{push:?}") };

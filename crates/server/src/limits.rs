@@ -65,12 +65,9 @@ pub(crate) const CROWD_PER_TICK_MAX: usize = 40;
 /// holds nobody else up for longer than these.
 pub(crate) const RESUMED_PER_TICK_MAX: usize = 256;
 /// Times that have come which a tick sees to, and messages of others: whatever ends in one moment, others do not wait
-/// for all of it. Each costs a few microseconds, but for what a client is told unasked: some 100 ns, and its bytes are
-/// copied. All that a client is told in one tick goes with one send.
+/// for all of it. Each costs a few microseconds.
 pub(crate) const TIMERS_PER_TICK_MAX: usize = 256;
 pub(crate) const MESSAGES_PER_TICK_MAX: usize = 512;
-pub(crate) const PUSHES_PER_TICK_MAX: usize = 8192;
-pub(crate) const PUSHED_BYTES_PER_TICK_MAX: usize = 4 << 20;
 /// What a tick spends on channels of connections that go away: one for each whose wait is given up, and for each page
 /// of them [`GIVEN_UP_PAGE_COST`].
 pub(crate) const GIVEN_UP_PER_TICK_MAX: usize = 512;

@@ -67,8 +67,9 @@ pub(crate) struct Worker<'e> {
     io: Io,
     poll: Poll,
     inbox: Arc<Inbox>,
-    /// Messages that have not been applied.
+    /// Messages that have not been applied, and memory for those that come.
     messages: VecDeque<Message>,
+    arrived: Vec<Message>,
     /// What the last look at the sockets has brought.
     ready: Vec<Ready>,
     /// A connection's input is being decoded.
@@ -123,6 +124,7 @@ impl<'e> Worker<'e> {
             poll,
             inbox,
             messages: VecDeque::new(),
+            arrived: Vec::new(),
             ready: Vec::new(),
             is_feeding: false,
             has_news: false,

@@ -7,7 +7,7 @@
 //! changed ([`INVALIDATIONS_BYTES_MAX`]). What counts is the memory that they take, however small they are.
 
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -41,7 +41,7 @@ pub enum Message {
     /// Something that the client has subscribed to.
     Push(Recipient, Arc<Push>),
     /// The reply of a request that was blocked; the session goes on. Whoever sends it has won the wait's claim.
-    Served(Recipient, Box<Output>),
+    Served(Recipient, Output),
     /// The connection or channel must be closed.
     Kill(Recipient, Kill),
     /// CLIENT UNBLOCK of a request that another server runs.
@@ -57,9 +57,6 @@ pub enum Message {
     /// The server stops: finish what is there, close everything.
     Stop,
 }
-
-/// There may be very many, each of which is moved some times.
-const _: () = assert!(size_of::<Message>() <= 32);
 
 /// Why a client is closed by somebody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +136,7 @@ impl Mailboxes {
 /// What waits.
 #[derive(Default)]
 struct Queue {
-    messages: VecDeque<Message>,
+    messages: Vec<Message>,
     /// What has been published, and lines of MONITOR: each kind has a limit of its own.
     counted: [Counted; 2],
     /// Bytes of all invalidations.
@@ -180,7 +177,7 @@ impl Queue {
         if self.told_all.contains(&to.client) {
             return;
         }
-        self.messages.push_back(Message::Push(to, Arc::clone(push)));
+        self.messages.push(Message::Push(to, Arc::clone(push)));
         self.invalidations_bytes += waiting_bytes(push);
         if self.invalidations_bytes > INVALIDATIONS_BYTES_MAX {
             self.tell_all();
@@ -231,7 +228,7 @@ impl Queue {
         let has_room = *waiting <= limit;
         if !has_room {
             *waiting = CLOSED;
-            self.messages.push_back(Message::Kill(to, Kill::Output));
+            self.messages.push(Message::Kill(to, Kill::Output));
         }
         has_room
     }
@@ -260,7 +257,7 @@ impl Mailbox {
     }
     /// Puts a message in and wakes the worker.
     pub fn send(&self, message: Message) {
-        self.queue.lock().messages.push_back(message);
+        self.queue.lock().messages.push(message);
         self.wake();
     }
     fn push(&self, (to, push): (Recipient, &Arc<Push>), limit: usize) {
@@ -274,7 +271,7 @@ impl Mailbox {
                     return;
                 }
             }
-            queue.messages.push_back(Message::Push(to, Arc::clone(push)));
+            queue.messages.push(Message::Push(to, Arc::clone(push)));
         }
         self.wake();
     }
@@ -289,13 +286,11 @@ impl Mailbox {
             waker();
         }
     }
-    /// Takes all messages out, in the order in which they came. What is given for them has none, and its memory is
-    /// used next: none of them moves.
-    pub fn take_for(&self, messages: &mut VecDeque<Message>) {
-        debug_assert!(messages.is_empty(), "they would come before what is here");
+    /// Takes all messages out, in the order in which they came.
+    pub fn take_into(&self, messages: &mut Vec<Message>) {
         self.woken.store(false, Ordering::Release);
         let queue = &mut *self.queue.lock();
-        std::mem::swap(messages, &mut queue.messages);
+        messages.append(&mut queue.messages);
         queue.counted.iter_mut().for_each(|counted| {
             counted.bytes = 0;
             counted.by_client.clear();
@@ -322,8 +317,8 @@ mod tests {
 
     /// How many pushes each client gets, and who is closed, in the order in which that stands there.
     fn taken(mailboxes: &Mailboxes) -> (HashMap<u64, usize>, Vec<u64>) {
-        let (mut messages, mut pushes, mut closed) = (VecDeque::new(), HashMap::new(), Vec::new());
-        mailboxes.of(0).take_for(&mut messages);
+        let (mut messages, mut pushes, mut closed) = (Vec::new(), HashMap::new(), Vec::new());
+        mailboxes.of(0).take_into(&mut messages);
         for message in messages {
             match message {
                 Message::Push(to, _) => *pushes.entry(to.client).or_default() += 1,
@@ -384,8 +379,8 @@ mod tests {
         let to = |client| Recipient { address: Address::default(), client };
         let keys = |len: usize| Arc::new(Push::Invalidate(Some(vec![vec![b'k'; len].into()])));
         let taken = || {
-            let mut messages = VecDeque::new();
-            mailboxes.of(0).take_for(&mut messages);
+            let mut messages = Vec::new();
+            mailboxes.of(0).take_into(&mut messages);
             let told = messages.iter().map(|message| match message {
                 Message::Push(to, push) => match &**push {
                     Push::Invalidate(keys) => (to.client, keys.as_ref().map_or(0, Vec::len)),

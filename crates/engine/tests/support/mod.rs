@@ -7,7 +7,7 @@
 pub(crate) mod replies;
 pub(crate) mod stored;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -555,8 +555,8 @@ impl Bench {
     /// Hands out what others have left for the clients.
     pub(crate) fn deliver(&mut self) {
         let of = |to: Recipient| number_of(to.address.connection, to.address.channel);
-        let mut messages = VecDeque::new();
-        self.engine.mailbox(self.worker).take_for(&mut messages);
+        let mut messages = Vec::new();
+        self.engine.mailbox(self.worker).take_into(&mut messages);
         for message in messages {
             match message {
                 Message::Push(to, push) => {
@@ -566,7 +566,7 @@ impl Bench {
                 }
                 Message::Served(to, output) => {
                     if let Some(client) = self.clients.list.get_mut(&of(to)) {
-                        self.executor.served(&mut client.session, &mut client.output, *output);
+                        self.executor.served(&mut client.session, &mut client.output, output);
                     }
                 }
                 Message::Kill(to, why) => self.killed.push((of(to), why)),

@@ -10,7 +10,7 @@ use super::Worker;
 use crate::channels::close;
 use crate::connection::{Life, Peer};
 use crate::io::{Aftermath, Io};
-use crate::limits::{MESSAGES_PER_TICK_MAX, PUSHED_BYTES_PER_TICK_MAX, PUSHES_PER_TICK_MAX};
+use crate::limits::MESSAGES_PER_TICK_MAX;
 
 impl Worker<'_> {
     /// Applies messages, between two batches: as many as a tick may, in the order in which they came.
@@ -27,19 +27,11 @@ impl Worker<'_> {
         let mut messages = std::mem::take(&mut self.messages);
         // What has been taken out is counted no more: no further ones before these are told.
         if messages.is_empty() {
-            mailbox.take_for(&mut messages);
+            mailbox.take_into(&mut self.arrived);
+            messages.extend(self.arrived.drain(..));
         }
-        let (mut pushes, mut pushed_bytes, mut others) = (0, 0, 0);
-        while pushes < PUSHES_PER_TICK_MAX
-            && pushed_bytes < PUSHED_BYTES_PER_TICK_MAX
-            && others < MESSAGES_PER_TICK_MAX
-            && let Some(message) = messages.pop_front()
-        {
-            if let Message::Push(_, push) = &message {
-                (pushes, pushed_bytes) = (pushes + 1, pushed_bytes + push.bytes());
-            } else {
-                others += 1;
-            }
+        let count = messages.len().min(MESSAGES_PER_TICK_MAX);
+        for message in messages.drain(..count) {
             self.apply(message);
             self.see_to_aftermath();
         }
@@ -65,7 +57,7 @@ impl Worker<'_> {
                     self.io.touch(index);
                     self.lend(index, channel);
                     if let Some((session, output)) = self.io.client(index, channel) {
-                        self.executor.served(session, output, *reply);
+                        self.executor.served(session, output, reply);
                     }
                     self.settle(index);
                     self.paid(index, channel);

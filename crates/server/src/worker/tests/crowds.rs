@@ -7,8 +7,7 @@ use std::os::unix::net::UnixStream;
 use super::{Alone, argv, received, sends};
 use crate::connection::Life;
 use crate::limits::{
-    GIVEN_UP_PER_TICK_MAX, MESSAGES_PER_TICK_MAX, PLACES_PER_TICK_MAX, PUSHED_BYTES_PER_TICK_MAX, SWEEP_MS,
-    TIMERS_PER_TICK_MAX,
+    GIVEN_UP_PER_TICK_MAX, MESSAGES_PER_TICK_MAX, PLACES_PER_TICK_MAX, SWEEP_MS, TIMERS_PER_TICK_MAX,
 };
 
 /// Channels of a connection that all wait.
@@ -237,58 +236,6 @@ fn waits_with_thousands_of_keys_end_in_steps() {
         }
         assert!(alone.engine.waits.is_empty(), "{how}");
     }
-}
-
-/// What many are told in one moment goes to each with one send.
-#[test]
-fn what_hundreds_are_told_at_once_comes_together() {
-    let mut alone = Alone::new();
-    let mut subscribers: Vec<UnixStream> = (0..2 * MESSAGES_PER_TICK_MAX).map(|_| alone.connect()).collect();
-    for subscriber in &mut subscribers {
-        subscriber.write_all(b"SUBSCRIBE news\r\n").expect("it is sent");
-        alone.tick();
-        received(subscriber);
-    }
-    (0..4).for_each(|_| alone.tick());
-    subscribers.iter_mut().for_each(|subscriber| drop(received(subscriber)));
-    let mut publisher = alone.connect();
-    publisher.write_all(&b"PUBLISH news text\r\n".repeat(4)).expect("it is sent");
-    let message = b"*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$4\r\ntext\r\n".repeat(4);
-    for _ in 0..TICKS_MAX {
-        alone.tick();
-        let first = received(&mut subscribers[0]);
-        if !first.is_empty() {
-            assert_eq!(first, message, "all of it at once");
-            break;
-        }
-    }
-    assert!(subscribers.iter_mut().skip(1).all(|subscriber| received(subscriber) == message));
-}
-
-/// Long messages are copied for each: in steps.
-#[test]
-fn what_many_are_told_at_length_comes_in_steps() {
-    let mut alone = Alone::new();
-    let mut subscribers: Vec<UnixStream> = (0..100).map(|_| alone.connect()).collect();
-    for subscriber in &mut subscribers {
-        subscriber.write_all(b"SUBSCRIBE news\r\n").expect("it is sent");
-        alone.tick();
-    }
-    (0..4).for_each(|_| alone.tick());
-    let mut publisher = alone.connect();
-    let text = "x".repeat(PUSHED_BYTES_PER_TICK_MAX / 32);
-    let request = format!("*3\r\n$7\r\nPUBLISH\r\n$4\r\nnews\r\n${}\r\n{text}\r\n", text.len());
-    let sending = std::thread::spawn(move || publisher.write_all(request.as_bytes()).map(|()| publisher));
-    let mut left = 0;
-    for _ in 0..TICKS_MAX {
-        alone.tick();
-        left = left.max(alone.worker.messages.len());
-        if left > 0 && alone.worker.messages.is_empty() {
-            break;
-        }
-    }
-    assert_eq!(left, 100 - 32);
-    assert!(sending.join().is_ok_and(|sent| sent.is_ok()));
 }
 
 #[test]
