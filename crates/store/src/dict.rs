@@ -377,6 +377,16 @@ impl Dict {
         handle
     }
 
+    /// [`Dict::replace`] and [`Dict::tidy`]: what stays as long as it was makes nothing free.
+    #[inline]
+    pub(crate) fn replace_tidily(&mut self, spot: Spot, value: &[u8], expire_ms: u64) {
+        let stays = expire_ms == NEVER && !spot.expires && value.len() == spot.value_len as usize;
+        self.replace(spot, value, expire_ms);
+        if !stays || self.moving.is_some() {
+            self.tidy();
+        }
+    }
+
     /// Sets or removes the expiry of the record at `spot`.
     pub(crate) fn set_expire_ms(&mut self, spot: Spot, expire_ms: u64) {
         let value = self.at(spot).value.to_vec();

@@ -91,8 +91,7 @@ impl<'a> HashMut<'a> {
             FieldExpiry::At(at) => at,
         };
         if let Some((spot, _)) = found {
-            dict.replace(spot, value, expire_ms);
-            dict.tidy();
+            dict.replace_tidily(spot, value, expire_ms);
         } else {
             dict.insert(field, value, expire_ms, backing);
         }
