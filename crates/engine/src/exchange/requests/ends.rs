@@ -7,7 +7,7 @@
 //!  end_http ──── by its name ──────────────────────┼─► end ─► a Request of the batch
 //!  end_respb ─┬─ by its opcode ────────────────────┤
 //!             └─ end_named (ARGV, passthrough) ────┘
-//!  repeat_resp, repeat_respb ── GET, SET ─► end_known ─► the same, as `end` would have it
+//!  repeat_resp, repeat_respb ── one key, or none ─► end_known ─► the same, as `end` would have it
 //! ```
 
 use weft_protocol::respb::{Frame, Piece};

@@ -29,9 +29,29 @@ pub(super) struct RecentInside {
 pub(super) struct Known {
     shape: Shape,
     id: CommandId,
-    /// How it can be run without its handler: [`Fast::Get`] or [`Fast::Set`], or [`Fast::No`] for all that
-    /// must be looked at each time.
-    fast: Fast,
+    way: Way,
+}
+
+/// What is known of a request before it is read.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// Its first argument is its only key; how it can be run without its handler.
+    OneKey(Fast),
+    /// It has no keys.
+    Keyless(Fast),
+    /// It must be looked at each time.
+    Each,
+}
+
+impl Way {
+    /// Of a request with these arguments, all of them pieces of its frame.
+    fn of(traits: u16, args: &[Slot]) -> Self {
+        match (Fast::of(traits, args, 0), args) {
+            (fast, _) if traits & traits::KEYS == 0 => Self::Keyless(fast),
+            (fast, [Slot::Frame { .. }, ..]) if traits & traits::ONE_KEY != 0 => Self::OneKey(fast),
+            _ => Self::Each,
+        }
+    }
 }
 
 /// Shapes of requests that are remembered, by what they begin with.
@@ -83,18 +103,19 @@ impl Requests {
     ) -> usize {
         while !self.is_full()
             && let Some(head) = bytes[at..].first_chunk()
-            && let Some(Known { shape, id, fast }) = &self.shapes[place(head)]
+            && let Some(Known { shape, id, way }) = &self.shapes[place(head)]
         {
-            let (id, fast) = (*id, *fast);
+            let (id, way) = (*id, *way);
             let Some(len) = shape.decode(&bytes[at..], &mut self.slots) else {
                 self.drop_open();
                 break;
             };
-            match fast {
-                Fast::No => {
+            match way {
+                Way::OneKey(fast) => self.end_keyed(keyspace, client, (bytes, at), (id, fast, true)),
+                Way::Keyless(fast) => self.end_keyless(client, at, (id, fast, true)),
+                Way::Each => {
                     self.end(keyspace, client, (bytes, at), (What::Command(id), true));
                 }
-                fast => self.end_known(keyspace, client, (bytes, at), (id, fast, true)),
             }
             at += len;
         }
@@ -119,14 +140,14 @@ impl Requests {
             match (self.traits[usize::from(id.0)] & traits::FAST, frame.payload) {
                 (traits::FAST_GET, Payload::Key(key)) => {
                     self.slots.list.push(slot(key));
-                    self.end_known(keyspace, client, (bytes, at), (id, Fast::Get, false));
+                    self.end_keyed(keyspace, client, (bytes, at), (id, Fast::Get, false));
                 }
                 (traits::FAST_SET, Payload::Pair(key, value)) => {
                     self.slots.list.extend([slot(key), slot(value)]);
-                    self.end_known(keyspace, client, (bytes, at), (id, Fast::Set, false));
+                    self.end_keyed(keyspace, client, (bytes, at), (id, Fast::Set, false));
                 }
                 (traits::FAST_PING, Payload::Empty) => {
-                    self.end(keyspace, client, (bytes, at), (What::Command(id), false));
+                    self.end_keyless(client, at, (id, Fast::Ping, false));
                 }
                 _ => break,
             }
@@ -177,24 +198,37 @@ impl Requests {
             && let Some(shape) = Shape::of(frame, self.slots.list.len() - self.open)
         {
             let args = self.slots.list.get(self.open + 1..).unwrap_or_default();
-            let fast = match Fast::of(traits::of(id), args, 0) {
-                fast @ (Fast::Get | Fast::Set) => fast,
-                _ => Fast::No,
-            };
-            self.shapes[place(head)] = Some(Known { shape, id, fast });
+            let way = Way::of(traits::of(id), args);
+            self.shapes[place(head)] = Some(Known { shape, id, way });
         }
     }
-    /// The request is whole, and like one that was GET or SET of one key: as [`Self::end`] would have it.
+    /// The request is whole, and its first argument is its only key: as [`Self::end`] would have it.
     #[inline(always)]
-    fn end_known(
+    fn end_keyed(
         &mut self,
         keyspace: &Keyspace,
         client: Origin,
         (bytes, frame_at): (&[u8], usize),
-        (id, fast, named): (CommandId, Fast, bool),
+        known: (CommandId, Fast, bool),
     ) {
-        let key = self.framed_key(self.open + usize::from(named));
+        let key = self.framed_key(self.open + usize::from(known.2));
         let hash = keyspace.key(key.of(frame_at, bytes)).hash();
+        self.end_known(client, frame_at, known, (key, 1, hash));
+        self.keys += 1;
+    }
+    /// The same without keys.
+    #[inline(always)]
+    fn end_keyless(&mut self, client: Origin, frame_at: usize, known: (CommandId, Fast, bool)) {
+        self.end_known(client, frame_at, known, (Piece::default(), 0, 0));
+    }
+    #[inline(always)]
+    fn end_known(
+        &mut self,
+        client: Origin,
+        frame_at: usize,
+        (id, fast, named): (CommandId, Fast, bool),
+        (key, key_at, hash): (Piece, u16, u64),
+    ) {
         self.list.push(Request {
             client,
             named,
@@ -205,11 +239,10 @@ impl Requests {
             frame_at,
             hash,
             key,
-            key_at: 1,
+            key_at,
             more: (0, 0),
             keys_before: self.keys,
         });
-        self.keys += 1;
         self.open = self.slots.list.len();
     }
     /// Where a slot's bytes lie that is a piece of the frame.
