@@ -276,7 +276,7 @@ pub(crate) fn answer_with(engine: &Engine, blocked: &Blocked, write: impl FnOnce
     if blocked.claim.take(Outcome::HandOver) {
         let mut output = Output::default();
         write(&mut ReplySink::new(&mut output, blocked.wire));
-        engine.post(Message::Served(blocked.info.recipient(), output));
+        engine.post(Message::Served(blocked.info.recipient(), Box::new(output)));
     }
 }
 
@@ -435,7 +435,7 @@ pub(crate) fn end_other(engine: &Engine, client: u64, end: End) -> bool {
     let mut output = Output::default();
     write_end(&mut ReplySink::new(&mut output, blocked.wire), blocked.empty, end);
     // Its worker takes it out of the queues when it applies the message.
-    engine.post(Message::Served(blocked.info.recipient(), output));
+    engine.post(Message::Served(blocked.info.recipient(), Box::new(output)));
     true
 }
 

@@ -14,6 +14,7 @@
 //! | `pace` | how long requests of busy clients gather |
 //! | `worker` | a worker's tick: receive, decode, run, send |
 //! | `worker::feed`, `worker::aftermath`, `worker::messages` | bytes to requests; what follows them; what others send |
+//! | `worker::mail` | what others have sent and has not been told yet, and in which order it is told |
 //! | `worker::handshake`, `worker::farewell` | how a connection begins with TLS; how the server ends one |
 //! | `worker::http`, `worker::followers`, `worker::watchers` | whose HTTP request is next; who follows what |
 //! | `worker::upstream` | of a gateway: what goes to the servers behind, and their answers |

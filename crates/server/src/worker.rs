@@ -7,7 +7,8 @@
 //! 2. Decode what connections have kept in their own buffers and may go on with.
 //! 3. Receive from every socket that is readable, once each, into the arena, and decode. A batch runs when it is full,
 //!    when a request is a barrier, and when all sockets have been read: the requests of many connections run together.
-//!    Of connections that begin or end only some are read from; the next tick goes on with the others.
+//!    Of connections that begin or end only some are read from; the next tick goes on with the others. What all these
+//!    have told clients of this worker is applied as in step 1.
 //! 4. Programs that have waited for their turn since the tick before have one: whoever has come meanwhile was before
 //!    them, and has been sent what it asked for.
 //! 5. Send the output of every connection that has some, one call each.
@@ -23,6 +24,7 @@ mod feed;
 mod followers;
 mod handshake;
 mod http;
+mod mail;
 mod messages;
 #[cfg(test)]
 mod tests;
@@ -31,13 +33,12 @@ mod upkeep;
 mod upstream;
 mod watchers;
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use weft_engine::mailbox::{Address, Message};
+use weft_engine::mailbox::Address;
 use weft_engine::reply::Wire;
 use weft_engine::{Engine, Executor, Requests};
 use weft_gateway::Behind;
@@ -47,12 +48,13 @@ use crate::connection::{Connection, Life, Peer};
 use crate::io::Io;
 use crate::limits::{
     ARRIVALS_PER_TICK_MAX, CROWD_PER_TICK_MAX, GIVEN_UP_PER_TICK_MAX, LEAVING_PER_TICK_MAX,
-    OWN_OUTPUT_BYTES_MAX, PASSING_PER_TICK_MAX, PLACES_PER_TICK_MAX, RESUMED_PER_TICK_MAX, SWEEP_MS,
-    UNSENT_BYTES_MAX,
+    MESSAGES_PER_TICK_MAX, OWN_OUTPUT_BYTES_MAX, PASSING_PER_TICK_MAX, PLACES_PER_TICK_MAX,
+    PUSHES_PER_TICK_MAX, RESUMED_PER_TICK_MAX, SWEEP_MS, UNSENT_BYTES_MAX,
 };
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::poll::{Poll, Ready, Waker, borrowed};
 use followers::Followers;
+use mail::Mail;
 use turn::Turn;
 pub(crate) use turn::Turns;
 use upkeep::Sweep;
@@ -67,9 +69,10 @@ pub(crate) struct Worker<'e> {
     io: Io,
     poll: Poll,
     inbox: Arc<Inbox>,
-    /// Messages that have not been applied, and memory for those that come.
-    messages: VecDeque<Message>,
-    arrived: Vec<Message>,
+    mail: Mail,
+    /// How much more of it this tick tells.
+    messages_left: usize,
+    pushes_left: usize,
     /// What the last look at the sockets has brought.
     ready: Vec<Ready>,
     /// A connection's input is being decoded.
@@ -123,8 +126,9 @@ impl<'e> Worker<'e> {
             io: Io::new(),
             poll,
             inbox,
-            messages: VecDeque::new(),
-            arrived: Vec::new(),
+            mail: Mail::default(),
+            messages_left: 0,
+            pushes_left: 0,
             ready: Vec::new(),
             is_feeding: false,
             has_news: false,
@@ -165,6 +169,7 @@ impl<'e> Worker<'e> {
         (self.now_ms, self.now_us) = (now_ms, now_us);
         self.io.pen.set_time(now_ms);
         self.io.resumes_left = RESUMED_PER_TICK_MAX;
+        (self.messages_left, self.pushes_left) = (MESSAGES_PER_TICK_MAX, PUSHES_PER_TICK_MAX);
         let later = std::mem::take(&mut self.io.later);
         self.io.aftermath.extend(later);
         let waiting = self.io.turns.len();
@@ -174,7 +179,7 @@ impl<'e> Worker<'e> {
         // A thread's CPU time is a system call: asked for once a millisecond.
         let began_cpu_ns = (now_ms != self.timed_ms).then(cpu_ns);
         self.go_on_with_script();
-        self.take_messages();
+        self.take_messages(true);
         self.begin_upstream();
         self.fire_timers();
         self.accept();
@@ -189,6 +194,10 @@ impl<'e> Worker<'e> {
         self.ready.clear();
         self.see_to_passing();
         self.run_batch();
+        // What clients have told each other goes with what they have asked for.
+        if !self.is_behind {
+            self.take_messages(false);
+        }
         if turn.is_own && waiting > 0 {
             // What others have asked for is sent before a program may take long.
             self.send_all();

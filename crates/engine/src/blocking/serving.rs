@@ -358,5 +358,5 @@ pub(crate) fn answer(
     engine.took(&session, &args, started.elapsed(), now_ms);
     blocked.info.commands.fetch_add(1, Relaxed);
     leave(engine, guards, blocked);
-    engine.post(Message::Served(blocked.info.recipient(), output));
+    engine.post(Message::Served(blocked.info.recipient(), Box::new(output)));
 }

@@ -41,7 +41,7 @@ pub enum Message {
     /// Something that the client has subscribed to.
     Push(Recipient, Arc<Push>),
     /// The reply of a request that was blocked; the session goes on. Whoever sends it has won the wait's claim.
-    Served(Recipient, Output),
+    Served(Recipient, Box<Output>),
     /// The connection or channel must be closed.
     Kill(Recipient, Kill),
     /// CLIENT UNBLOCK of a request that another server runs.
@@ -286,6 +286,10 @@ impl Mailbox {
             waker();
         }
     }
+    /// The worker takes again before it sleeps: until then nobody need wake it.
+    pub fn stay_awake(&self) {
+        self.woken.store(true, Ordering::Release);
+    }
     /// Takes all messages out, in the order in which they came.
     pub fn take_into(&self, messages: &mut Vec<Message>) {
         self.woken.store(false, Ordering::Release);
@@ -332,8 +336,7 @@ mod tests {
     #[test]
     fn who_is_told_more_than_his_limit_before_he_can_take_it_is_closed() {
         let mailboxes = Mailboxes::new(1);
-        let message =
-            Push::Message { kind: "message", channel: Box::default(), payload: vec![0; 300].into() };
+        let message = Push::message("message", b"", &[0; 300], 1);
         let (message, line) = (Arc::new(message), Arc::new(Push::Monitor("x".repeat(300).into())));
         let to = |client| Recipient { address: Address::default(), client };
         (0..9).for_each(|_| mailboxes.push(to(1), &message));
@@ -364,7 +367,7 @@ mod tests {
     #[test]
     fn what_says_little_takes_its_memory_too() {
         let mailboxes = Mailboxes::new(1);
-        let push = Push::Message { kind: "message", channel: Box::default(), payload: Box::default() };
+        let push = Push::message("message", b"", b"", 1);
         let (push, to) = (Arc::new(push), Recipient { address: Address::default(), client: 1 });
         mailboxes.limit(1000, 0);
         (0..1000).for_each(|_| mailboxes.push(to, &push));

@@ -236,7 +236,7 @@ impl PubSub {
         let mut receivers = 0;
         if let Some(subscribers) = part.space(space).get(channel) {
             let kind = if space == Space::Shard { "smessage" } else { "message" };
-            let push = Arc::new(Push::Message { kind, channel: channel.into(), payload: payload.into() });
+            let push = Arc::new(Push::message(kind, channel, payload, subscribers.len()));
             receivers += subscribers.len();
             for &who in subscribers {
                 mailboxes.push(who, &push);

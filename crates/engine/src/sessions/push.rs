@@ -1,7 +1,7 @@
 //! Owns: what a client gets without having asked for it just then, in a form that is shared by all who get it, and how
 //! it is written. Does not own: who gets it.
 
-use crate::reply::{Protocol, ReplySink};
+use crate::reply::{Output, Protocol, ReplySink, Wire};
 
 /// One push.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub enum Push {
         channel: Box<[u8]>,
         /// What was published.
         payload: Box<[u8]>,
+        /// As it is written in RESP, but for its first byte: where many get it.
+        resp: Option<Box<[u8]>>,
     },
     /// A message on a channel that matches a pattern.
     PatternMessage {
@@ -32,12 +34,33 @@ pub enum Push {
     Monitor(Box<str>),
 }
 
+/// As many as this get a message before it is written once for all of them.
+const RECEIVERS_MIN: usize = 8;
+/// What is longer is not kept twice.
+const WRITTEN_BYTES_MAX: usize = 16 << 10;
+
 impl Push {
+    /// A message on a channel, for so many.
+    #[must_use]
+    pub fn message(kind: &'static str, channel: &[u8], payload: &[u8], receivers: usize) -> Self {
+        let mut message =
+            Self::Message { kind, channel: channel.into(), payload: payload.into(), resp: None };
+        if receivers >= RECEIVERS_MIN && payload.len() <= WRITTEN_BYTES_MAX {
+            let mut output = Output::default();
+            message.write(&mut ReplySink::new(&mut output, Wire { protocol: Protocol::Resp3, channel: 0 }));
+            if let Self::Message { resp, .. } = &mut message {
+                *resp = output.bytes.get(1..).map(Into::into);
+            }
+        }
+        message
+    }
     /// Bytes of what it says, without their form.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
-            Self::Message { channel, payload, .. } => channel.len() + payload.len(),
+            Self::Message { channel, payload, resp, .. } => {
+                channel.len() + payload.len() + resp.as_ref().map_or(0, |resp| resp.len())
+            }
             Self::PatternMessage { pattern, channel, payload } => {
                 pattern.len() + channel.len() + payload.len()
             }
@@ -55,7 +78,8 @@ impl Push {
     /// Writes it. In RESP2 a push is an array; MONITOR's lines are simple strings in RESP2 and RESP3.
     pub fn write(&self, sink: &mut ReplySink<'_>) {
         match self {
-            Self::Message { kind, channel, payload } => {
+            Self::Message { resp: Some(resp), .. } if sink.written_push(resp) => {}
+            Self::Message { kind, channel, payload, .. } => {
                 sink.push(3);
                 sink.bulk(kind.as_bytes());
                 sink.bulk(channel);

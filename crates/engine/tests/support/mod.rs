@@ -566,7 +566,7 @@ impl Bench {
                 }
                 Message::Served(to, output) => {
                     if let Some(client) = self.clients.list.get_mut(&of(to)) {
-                        self.executor.served(&mut client.session, &mut client.output, output);
+                        self.executor.served(&mut client.session, &mut client.output, *output);
                     }
                 }
                 Message::Kill(to, why) => self.killed.push((of(to), why)),

@@ -68,7 +68,7 @@ pub(super) fn write_push(push: &Push, form: Form, output: &mut Output, extent: E
             let parts = [(&b"pattern"[..], &pattern[..]), (b"channel", channel), (b"payload", payload)];
             write_json(&parts, output, extent);
         }
-        Push::Message { kind, channel, payload } => {
+        Push::Message { kind, channel, payload, .. } => {
             write(output, extent, &[kind.as_bytes(), b",", channel, b",", payload]);
         }
         Push::PatternMessage { pattern, channel, payload } => {

@@ -7,36 +7,43 @@ use weft_engine::safe::Safe;
 use weft_engine::session::client_flag;
 
 use super::Worker;
+use super::mail::Next;
 use crate::channels::close;
 use crate::connection::{Life, Peer};
 use crate::io::{Aftermath, Io};
-use crate::limits::MESSAGES_PER_TICK_MAX;
+use crate::limits::PUSHED_BYTES_MAX;
 
 impl Worker<'_> {
-    /// Applies messages, between two batches: as many as a tick may, in the order in which they came.
-    pub(super) fn take_messages(&mut self) {
+    /// Applies messages, between two batches: as many as a tick may, in an order that is to each client the one in
+    /// which they came. `is_awake`: it does so again before it sleeps, or does not sleep.
+    pub(super) fn take_messages(&mut self, is_awake: bool) {
         let mailbox = self.engine.mailbox(self.id);
         // Most of them come to keys, which a script has locked that takes its time: they wait, and are counted.
         if self.engine.is_busy() {
-            let stops = |message: &Message| matches!(message, Message::Stop);
-            if self.stop_ms.is_none() && (self.messages.iter().any(stops) || mailbox.is_stopped()) {
+            if self.stop_ms.is_none() && (self.mail.stops() || mailbox.is_stopped()) {
                 self.stop();
             }
             return;
         }
-        let mut messages = std::mem::take(&mut self.messages);
-        // What has been taken out is counted no more: no further ones before these are told.
-        if messages.is_empty() {
-            mailbox.take_into(&mut self.arrived);
-            messages.extend(self.arrived.drain(..));
-        }
-        let count = messages.len().min(MESSAGES_PER_TICK_MAX);
-        for message in messages.drain(..count) {
-            self.apply(message);
+        let mut mail = std::mem::take(&mut self.mail);
+        mail.fill(mailbox, is_awake);
+        while self.messages_left > 0
+            && self.pushes_left > 0
+            && let Some(next) = mail.next(self.pushes_left)
+        {
+            self.messages_left -= 1;
+            match next {
+                Next::Message(message) => self.apply(message),
+                Next::Pushes(to, count) => {
+                    self.pushes_left -= count;
+                    self.push_all(to, mail.pushes(count));
+                }
+            }
             self.see_to_aftermath();
         }
-        self.is_behind |= !messages.is_empty();
-        self.messages = messages;
+        mail.tidy();
+        self.is_behind |= mail.waiting() > 0;
+        self.mail = mail;
     }
 
     /// Goes on with a script that takes its time; when it has run, its client goes on.
@@ -50,14 +57,14 @@ impl Worker<'_> {
 
     fn apply(&mut self, message: Message) {
         match message {
-            Message::Push(to, push) => self.push(to, &push),
+            Message::Push(to, push) => self.push_all(to, std::iter::once(&*push)),
             Message::Served(to, reply) => {
                 if self.is_there(to) {
                     let (index, channel) = (to.address.connection, to.address.channel);
                     self.io.touch(index);
                     self.lend(index, channel);
                     if let Some((session, output)) = self.io.client(index, channel) {
-                        self.executor.served(session, output, reply);
+                        self.executor.served(session, output, *reply);
                     }
                     self.settle(index);
                     self.paid(index, channel);
@@ -94,23 +101,39 @@ impl Worker<'_> {
             }
     }
 
-    fn push(&mut self, to: Recipient, push: &Push) {
+    /// Tells a client what it gets, one thing behind the other.
+    fn push_all<'p>(&mut self, to: Recipient, mut pushes: impl Iterator<Item = &'p Push>) {
         let (index, channel) = (to.address.connection, to.address.channel);
-        if !self.is_there(to) || !self.takes_pushes(index, channel) {
-            return;
-        }
+        // What one push sets going may be the end of the client.
+        while self.is_there(to) && self.takes_pushes(index, channel) && self.push(to, &mut pushes) {}
+    }
+    /// Tells a client one or more of the pushes that are left: as many as need not be looked at each by itself. Says
+    /// whether there was any.
+    fn push<'p>(&mut self, to: Recipient, pushes: &mut impl Iterator<Item = &'p Push>) -> bool {
+        let (index, channel) = (to.address.connection, to.address.channel);
+        let Some(first) = pushes.next() else { return false };
         self.io.touch(index);
         self.lend(index, channel);
+        let engine = self.executor.engine();
         if let Some(connection) = self.io.get(index)
             && let Peer::Http(http) = &mut connection.peer
         {
             let from = connection.output.end();
-            http.ledger.event(push, &mut connection.output);
-            self.executor.engine().withhold_brought(&mut connection.output, from, false);
+            http.ledger.event(first, &mut connection.output);
+            engine.withhold_brought(&mut connection.output, from, false);
         } else if let Some((session, output)) = self.io.client(index, channel) {
             let from = output.end();
-            push.write(&mut ReplySink::new(output, session.wire));
-            self.executor.engine().withhold_brought(output, from, false);
+            let mut sink = ReplySink::new(output, session.wire);
+            first.write(&mut sink);
+            if session.wire.protocol != Protocol::Respb {
+                let until = sink.len().saturating_add(PUSHED_BYTES_MAX);
+                while sink.len() < until
+                    && let Some(push) = pushes.next()
+                {
+                    push.write(&mut sink);
+                }
+            }
+            engine.withhold_brought(output, from, false);
         }
         self.settle(index);
         if self.exceeds_output(index) {
@@ -118,6 +141,7 @@ impl Worker<'_> {
         } else if self.channel_exceeds_output(index, channel) {
             self.close_channel(index, channel, &close::CLASS_OUTPUT);
         }
+        true
     }
 
     fn killed(&mut self, to: Recipient, kill: Kill) {

@@ -1,0 +1,209 @@
+//! Owns: what has been taken out of the mailbox and not yet been told, and in which order it is told. Does not own: the
+//! mailbox, telling.
+//!
+//! What is for one client is told in the order in which it came; clients owe each other no order. So pushes that came
+//! behind each other are told client by client: one of them costs what writing it costs, and what is asked of a
+//! connection is asked once for all that it gets.
+//!
+//! ```text
+//!  messages   push a · push b · push a · push b · reply c · push a
+//!             └───────────── run ─────────────┘
+//!  told       a a  b b   c   a
+//! ```
+
+use std::mem::replace;
+use std::sync::Arc;
+use weft_engine::mailbox::{Mailbox, Message, Recipient};
+use weft_engine::push::Push;
+
+/// Pushes that are put in order together: their places in a run have 16 bits.
+const RUN_MAX: usize = 1 << 16;
+/// Room for more messages than this is given back.
+const KEPT_MAX: usize = 1 << 14;
+
+/// What is to be told next.
+pub(super) enum Next {
+    /// Pushes of one client: so many of the run, from [`Mail::pushes`].
+    Pushes(Recipient, usize),
+    /// Anything else.
+    Message(Message),
+}
+
+/// See the module's comment.
+#[derive(Default)]
+pub(super) struct Mail {
+    messages: Vec<Message>,
+    /// The first of them that is not in the run and has not been told.
+    at: usize,
+    /// Where the run begins among them.
+    run_at: usize,
+    /// The run: of each push its connection, its channel and its place, in the order in which they are told.
+    order: Vec<u64>,
+    /// How many of them have been told.
+    told: usize,
+}
+
+impl Mail {
+    /// Takes out what has come, unless something of what came before has not been told: while it waits in the mailbox
+    /// it is counted. `is_awake`: the worker does so again before it sleeps, or does not sleep.
+    pub(super) fn fill(&mut self, mailbox: &Mailbox, is_awake: bool) {
+        if self.waiting() == 0 {
+            mailbox.take_into(&mut self.messages);
+        }
+        if is_awake {
+            mailbox.stay_awake();
+        }
+    }
+    /// Lets go of what has been told, if all has.
+    pub(super) fn tidy(&mut self) {
+        if self.waiting() == 0 {
+            (self.at, self.told) = (0, 0);
+            self.order.clear();
+            self.messages.clear();
+            self.order.shrink_to(KEPT_MAX);
+            self.messages.shrink_to(KEPT_MAX);
+        }
+    }
+    /// Messages that have not been told.
+    pub(super) const fn waiting(&self) -> usize {
+        self.messages.len() - self.at + self.order.len() - self.told
+    }
+    /// Whether one of them says that the server stops.
+    pub(super) fn stops(&self) -> bool {
+        self.messages[self.at..].iter().any(|message| matches!(message, Message::Stop))
+    }
+    /// What is told next, of pushes at most so many.
+    pub(super) fn next(&mut self, pushes_max: usize) -> Option<Next> {
+        if self.told == self.order.len() {
+            self.begin_run();
+        }
+        if let Some(&first) = self.order.get(self.told) {
+            let (to, _) = self.push(first)?;
+            let same = |&&place: &&u64| self.push(place).is_some_and(|(other, _)| other == to);
+            let count = self.order[self.told..].iter().take(pushes_max).take_while(same).count();
+            self.told += count;
+            return Some(Next::Pushes(to, count));
+        }
+        let message = replace(self.messages.get_mut(self.at)?, Message::Resume);
+        self.at += 1;
+        Some(Next::Message(message))
+    }
+    /// The pushes that were last said to be next.
+    pub(super) fn pushes(&self, count: usize) -> impl Iterator<Item = &Push> {
+        self.order[self.told - count..self.told].iter().filter_map(|&place| Some(&**self.push(place)?.1))
+    }
+
+    fn push(&self, place: u64) -> Option<(Recipient, &Arc<Push>)> {
+        match self.messages.get(self.run_at + usize::from(place as u16)) {
+            Some(Message::Push(to, push)) => Some((*to, push)),
+            _ => None,
+        }
+    }
+    /// Puts the pushes in order that come next.
+    fn begin_run(&mut self) {
+        (self.run_at, self.told) = (self.at, 0);
+        self.order.clear();
+        for (message, place) in self.messages[self.at..].iter().take(RUN_MAX).zip(0_u64..) {
+            let Message::Push(to, _) = message else { break };
+            let address = to.address;
+            self.order.push(u64::from(address.connection) << 32 | u64::from(address.channel) << 16 | place);
+        }
+        self.at += self.order.len();
+        self.order.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_engine::mailbox::{Address, Kill};
+
+    fn to(connection: u32, channel: u16) -> Recipient {
+        let client = u64::from(connection) << 16 | u64::from(channel);
+        Recipient { address: Address { worker: 0, channel, connection }, client }
+    }
+    /// What is told: to whom, and which numbers; of anything else none.
+    fn told(mail: &mut Mail, pushes_max: usize) -> Vec<(u32, u16, Vec<u64>)> {
+        let mut all = Vec::new();
+        while let Some(next) = mail.next(pushes_max) {
+            match next {
+                Next::Pushes(to, count) => {
+                    let number = |push: &Push| match push {
+                        Push::TrackingRedirBroken(number) => *number,
+                        other => panic!("{other:?}"),
+                    };
+                    let numbers = mail.pushes(count).map(number).collect();
+                    all.push((to.address.connection, to.address.channel, numbers));
+                }
+                Next::Message(Message::Kill(to, _)) => {
+                    all.push((to.address.connection, to.address.channel, Vec::new()));
+                }
+                Next::Message(other) => panic!("{other:?}"),
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn each_client_is_told_in_the_order_in_which_it_came() {
+        let mailbox = Mailbox::default();
+        let push = |to, number| mailbox.send(Message::Push(to, Arc::new(Push::TrackingRedirBroken(number))));
+        let (a, b, of_b) = (to(7, 0), to(3, 0), to(3, 9));
+        let send = || {
+            [(a, 1), (b, 2), (of_b, 3), (a, 4), (b, 5)].into_iter().for_each(|(to, number)| push(to, number));
+            mailbox.send(Message::Kill(b, Kill::Command));
+            [(a, 6), (b, 7), (a, 8)].into_iter().for_each(|(to, number)| push(to, number));
+        };
+        let mut mail = Mail::default();
+        for pushes_max in [usize::MAX, 1] {
+            send();
+            mail.fill(&mailbox, false);
+            assert_eq!(mail.waiting(), 9);
+            let together = told(&mut mail, pushes_max);
+            if pushes_max > 1 {
+                let expected = [
+                    (3, 0, vec![2, 5]),
+                    (3, 9, vec![3]),
+                    (7, 0, vec![1, 4]),
+                    (3, 0, vec![]),
+                    (3, 0, vec![7]),
+                    (7, 0, vec![6, 8]),
+                ];
+                assert_eq!(together, expected);
+            } else {
+                let of_a: Vec<u64> =
+                    together.iter().filter(|(to, ..)| *to == 7).flat_map(|(.., it)| it.clone()).collect();
+                assert_eq!((together.len(), of_a), (9, vec![1, 4, 6, 8]));
+            }
+            mail.tidy();
+            assert_eq!((mail.waiting(), mail.messages.len(), mail.order.len()), (0, 0, 0));
+        }
+    }
+
+    #[test]
+    fn what_is_not_told_is_taken_out_before_anything_else() {
+        let mailbox = Mailbox::default();
+        let mut mail = Mail::default();
+        let send = |count: u64| {
+            (0..count).for_each(|number| {
+                let push = Arc::new(Push::TrackingRedirBroken(number));
+                mailbox.send(Message::Push(to(1, 0), push));
+            });
+        };
+        // More than a run.
+        send(RUN_MAX as u64 + 2);
+        mail.fill(&mailbox, false);
+        assert!(matches!(mail.next(10), Some(Next::Pushes(_, 10))));
+        send(1);
+        mail.tidy();
+        mail.fill(&mailbox, false);
+        assert_eq!(mail.waiting(), RUN_MAX - 8, "the last one stays in the mailbox");
+        let numbers: Vec<u64> = told(&mut mail, 1000).into_iter().flat_map(|(.., numbers)| numbers).collect();
+        assert_eq!(numbers, (10..RUN_MAX as u64 + 2).collect::<Vec<_>>());
+        mailbox.send(Message::Stop);
+        mail.tidy();
+        mail.fill(&mailbox, false);
+        assert!(mail.stops());
+        assert_eq!(mail.waiting(), 2);
+    }
+}
