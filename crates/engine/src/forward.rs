@@ -14,13 +14,14 @@ use weft_protocol::table::{CommandSpec, flag, policy};
 use weft_protocol::{Arg, request::Arguments, resp};
 
 use crate::acl::User;
-use crate::args::{Args, OwnedArgs};
+use crate::args::Args;
 use crate::blocking;
 use crate::context::{Context, Local};
 use crate::engine::{Engine, command_id};
 use crate::error::{Error, ErrorCode, Result, full_name};
 pub use crate::forwards::*;
 use crate::keys;
+use crate::queued::Queued;
 use crate::requests::{Postponed, What};
 use crate::session::{Session, client_flag};
 use crate::tracking::Names;
@@ -212,27 +213,22 @@ fn scan(forwards: &mut Forwards, args: &Args<'_>, session: &mut Session) -> Resu
 }
 
 /// Notes a transaction whose commands were queued.
-pub(crate) fn exec(
-    engine: &Engine,
-    local: &mut Local,
-    session: &mut Session,
-    queued: &[OwnedArgs],
-) -> Result {
+pub(crate) fn exec(engine: &Engine, local: &mut Local, session: &mut Session, queued: &Queued) -> Result {
     let keys = if engine.is_cluster() {
-        let queued: Vec<Args<'_>> = queued.iter().map(OwnedArgs::args).collect();
+        let queued: Vec<Args<'_>> = queued.iter().collect();
         keys_of(queued.iter()).inspect_err(|_| local.forwards.release(session))?
     } else {
         Keys::default()
     };
     let tracks = if session.info.has(client_flag::TRACKING) {
-        let queued: Vec<Args<'_>> = queued.iter().map(OwnedArgs::args).collect();
+        let queued: Vec<Args<'_>> = queued.iter().collect();
         engine.tracked_elsewhere(session, queued.iter())
     } else {
         None
     };
     let bytes = &mut local.forwards.bytes;
     bytes.extend_from_slice(b"*1\r\n$5\r\nMULTI\r\n");
-    queued.iter().for_each(|owned| encode(&owned.args(), bytes));
+    queued.iter().for_each(|args| encode(&args, bytes));
     bytes.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
     // The connection that it has goes with it.
     local.forwards.add(session, Kind::Exec(queued.len() as u32), false, keys, tracks);
@@ -361,6 +357,7 @@ impl Context<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::OwnedArgs;
 
     fn time(words: &[&str]) -> Option<BlockTime> {
         let What::Command(id) = What::of(words[0].as_bytes(), words.get(1).map(|word| word.as_bytes()))

@@ -80,7 +80,7 @@ pub const VALKEY_VERSION: &str = "9.1.2";
 pub use engine::{Engine, Setup, context, handler};
 pub(crate) use engine::{job, plan};
 pub use error::{Error, ErrorCode};
-pub use exchange::{args, error, keys, requests, special, traits};
+pub use exchange::{args, error, keys, queued, requests, special, traits};
 pub use executor::{Executor, Host, Lent};
 pub use formats::{hyperloglog, rdb};
 pub(crate) use keeping::catalogue;

@@ -25,6 +25,7 @@ use crate::reply::Captured;
 use crate::script::space::Space;
 use crate::session::{Session, client_flag};
 use crate::tracking::ReadBehind;
+use crate::transaction::Transaction;
 use crate::waits::{Blocked, Ready, Serving};
 use crate::{special, trigger};
 
@@ -49,6 +50,8 @@ pub struct Local {
     pub(crate) serving: VecDeque<Serving>,
     /// Waits that are over, and how many of their places have been given back.
     pub(crate) leaving: VecDeque<(Arc<Blocked>, usize)>,
+    /// The memory of a transaction that has ended, for the next one.
+    pub(crate) spare_transaction: Option<Box<Transaction>>,
     /// What the store tells of changes.
     pub effects: EffectReader,
     /// Messages to be published when what may be taken back stays.
@@ -114,6 +117,7 @@ impl Local {
             serving: VecDeque::new(),
             leaving: VecDeque::new(),
             ready: VecDeque::new(),
+            spare_transaction: None,
             effects: EffectReader::default(),
             messages: Vec::new(),
             lines: Vec::new(),

@@ -161,6 +161,21 @@ impl<'a> Args<'a> {
         let shift = usize::from(!named);
         Self { spec, slots, frame, side, texts, shift, options, key_at: 0, key_hash: 0, more_hashes: &[] }
     }
+    /// Arguments all of which are bytes, the name first.
+    pub(crate) const fn of_bytes(spec: &'static CommandSpec, slots: &'a [Slot], frame: &'a [u8]) -> Self {
+        Self {
+            spec,
+            slots,
+            frame,
+            side: b"",
+            texts: None,
+            shift: 0,
+            options: 0,
+            key_at: 0,
+            key_hash: 0,
+            more_hashes: &[],
+        }
+    }
     /// The same, with the hash of one key that has been computed before.
     #[inline]
     #[must_use]
@@ -354,7 +369,9 @@ impl<'a> Args<'a> {
     /// The same arguments, owned.
     #[must_use]
     pub fn to_owned_args(&self) -> OwnedArgs {
-        OwnedArgs::new(self.spec, self.rest(0))
+        // Each is written once, into memory of the right size.
+        let bytes = self.rest(0).map(<[u8]>::len).sum();
+        OwnedArgs::sized(self.spec, self.rest(0), (self.len(), bytes))
     }
 }
 
@@ -369,32 +386,25 @@ pub struct OwnedArgs {
 impl OwnedArgs {
     /// Copies arguments, the name first.
     pub fn new<'b>(spec: &'static CommandSpec, arguments: impl Iterator<Item = &'b [u8]>) -> Self {
-        let mut frame = Vec::new();
-        let slots = arguments
-            .map(|argument| {
-                let offset = frame.len() as u32;
-                frame.extend_from_slice(argument);
-                Slot::Frame { offset, len: argument.len() as u32 }
-            })
-            .collect();
-        Self { spec, frame: frame.into(), slots }
+        Self::sized(spec, arguments, (0, 0))
+    }
+    /// The same of so many with so many bytes.
+    fn sized<'b>(
+        spec: &'static CommandSpec,
+        arguments: impl Iterator<Item = &'b [u8]>,
+        (count, bytes): (usize, usize),
+    ) -> Self {
+        let (mut frame, mut slots) = (Vec::with_capacity(bytes), Vec::with_capacity(count));
+        for argument in arguments {
+            slots.push(Slot::Frame { offset: frame.len() as u32, len: argument.len() as u32 });
+            frame.extend_from_slice(argument);
+        }
+        Self { spec, frame: frame.into(), slots: slots.into() }
     }
     /// To read them.
     #[must_use]
     pub fn args(&self) -> Args<'_> {
-        let (spec, slots, frame) = (self.spec, &*self.slots, &*self.frame);
-        Args {
-            spec,
-            slots,
-            frame,
-            side: b"",
-            texts: None,
-            shift: 0,
-            options: 0,
-            key_at: 0,
-            key_hash: 0,
-            more_hashes: &[],
-        }
+        Args::of_bytes(self.spec, &self.slots, &self.frame)
     }
     /// Memory that it takes.
     #[must_use]

@@ -4,6 +4,7 @@
 pub mod args;
 pub mod error;
 pub mod keys;
+pub mod queued;
 pub mod requests;
 pub mod special;
 pub mod traits;

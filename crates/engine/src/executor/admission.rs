@@ -139,7 +139,7 @@ impl Core<'_> {
         let until_ms = pause.until_ms();
         let writes = match &session.transaction {
             Some(transaction) if matches!(handler.scope, Scope::Exec) => {
-                transaction.queued.iter().any(|owned| self.may_write(&owned.args()))
+                transaction.queued.iter().any(|args| self.may_write(&args))
             }
             _ => self.may_write(args),
         };
@@ -281,14 +281,13 @@ pub(super) fn queue(
     {
         transaction.db = Some(db);
     }
-    let owned = args.to_owned_args();
     let (limit, directive) = if session.wire.protocol.is_resp() {
         (&settings.query_bytes_max, "client-query-buffer-limit")
     } else {
         (&settings.respb_connection_queue_bytes_max, "respb-connection-queue-bytes")
     };
     let of_connection = session.info.connection.queued_bytes.load(Relaxed);
-    let bytes = owned.memory_bytes() + ahead.as_ref().map_or(0, Ahead::bytes);
+    let bytes = transaction.queued.push(args) + ahead.as_ref().map_or(0, Ahead::bytes);
     if of_connection + bytes as u64 > limit.load(Relaxed) as u64 {
         transaction.refused = true;
         (transaction.queued, transaction.ahead) = Default::default();
@@ -298,8 +297,8 @@ pub(super) fn queue(
         return sink.error(&Error::new(ErrorCode::Limit, text));
     }
     transaction.queued_bytes += bytes;
-    transaction.ahead.extend(ahead.map(|ahead| (transaction.queued.len(), Box::new(ahead) as _)));
-    transaction.queued.push(owned);
+    let place = transaction.queued.len() - 1;
+    transaction.ahead.extend(ahead.map(|ahead| (place, Box::new(ahead) as _)));
     let queued = (transaction.queued.len(), transaction.queued_bytes);
     session.show_queued(Some(queued));
     sink.simple("QUEUED");

@@ -75,8 +75,7 @@ impl Core<'_> {
         // Rights may have changed since a command was queued.
         let refused = refused.or_else(|| {
             let mut queued = transaction.queued.iter();
-            queued.find_map(|owned| {
-                let args = owned.args();
+            queued.find_map(|args| {
                 let allowed = self.engine.check_acl_again(session, &args, self.now_ms);
                 allowed.and_then(|()| self.check_reach(&args, session, session.db)).err()
             })

@@ -65,6 +65,7 @@ impl Core<'_> {
                 }
             }
         }
+        self.local.spare_transaction = transaction.renewed();
         Ok(())
     }
 
@@ -80,8 +81,7 @@ impl Core<'_> {
         let keyspace = &self.engine.keyspace;
         let shard = |key: &[u8]| keyspace.shard_of(&keyspace.key(key));
         let mut shards: Vec<u32> = transaction.watched.iter().map(|watched| shard(&watched.key)).collect();
-        for owned in &transaction.queued {
-            let args = owned.args();
+        for args in transaction.queued.iter() {
             keys::each(&args, |index| shards.push(shard(args.bytes(index))));
         }
         shards
@@ -114,8 +114,7 @@ impl Core<'_> {
         sink.array(transaction.queued.len());
         let outer = self.begin_inner();
         let mut ahead = std::mem::take(&mut transaction.ahead).into_iter().peekable();
-        for (at, owned) in transaction.queued.iter().enumerate() {
-            let args = owned.args();
+        for (at, args) in transaction.queued.iter().enumerate() {
             if let Some((_, read)) = ahead.next_if(|(of, _)| *of == at)
                 && let Ok(read) = read.downcast::<Ahead>()
             {
@@ -175,7 +174,7 @@ impl Core<'_> {
 impl Transaction {
     /// Whether this is so of any queued command.
     pub(crate) fn any(&self, is_so: impl Fn(&CommandSpec) -> bool) -> bool {
-        self.queued.iter().any(|owned| is_so(owned.args().spec))
+        self.queued.iter().any(|args| is_so(args.spec))
     }
 }
 

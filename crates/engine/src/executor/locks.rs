@@ -90,8 +90,7 @@ pub(super) fn needs_world(
         | Scope::Brief(_) => false,
         Scope::Exec if engine.forwards() => false,
         Scope::Exec => session.transaction.as_ref().is_some_and(|transaction| {
-            transaction.queued.iter().any(|owned| {
-                let args = owned.args();
+            transaction.queued.iter().any(|args| {
                 // What they may fire is known when they run; that none stands at their keys is known now.
                 if engine.special.has(special::TRIGGERS)
                     && args.spec.flags & flag::WRITE != 0

@@ -137,14 +137,18 @@ impl Core<'_> {
         }
     }
 
-    /// Commands of a transaction are about to run, whose time is EXEC's too.
+    /// Commands of a transaction are about to run, whose time is EXEC's too, from when that began.
     pub(super) fn begin_inner(&mut self) -> Outer {
-        Outer { started: Instant::now(), charged_ns: self.charged_ns, quick: std::mem::take(&mut self.quick) }
+        std::mem::swap(&mut self.quick, &mut self.quick_outside);
+        let started = self.local.began.unwrap_or_else(Instant::now);
+        Outer { started, charged_ns: self.charged_ns }
     }
     /// They have run: quick ones share what the others have not taken. To the batch all of it is EXEC's time.
     pub(super) fn charge_inner(&mut self, outer: Outer) {
         self.charge(outer.started, self.charged_ns - outer.charged_ns);
-        (self.charged_ns, self.quick) = (outer.charged_ns, outer.quick);
+        self.charged_ns = outer.charged_ns;
+        self.quick.clear();
+        std::mem::swap(&mut self.quick, &mut self.quick_outside);
     }
 
     /// A batch is over.
@@ -172,7 +176,6 @@ impl Core<'_> {
 pub(super) struct Outer {
     started: Instant,
     charged_ns: u64,
-    quick: Vec<(CommandId, u32)>,
 }
 
 /// Whether a command always takes about the same short time.

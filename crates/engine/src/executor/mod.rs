@@ -116,6 +116,8 @@ pub(crate) struct Core<'e> {
     begins: Option<Instant>,
     /// The quick commands that have run in the present batch, and how often each.
     quick: Vec<(CommandId, u32)>,
+    /// Those outside of a transaction while its commands run.
+    quick_outside: Vec<(CommandId, u32)>,
     measures: measure::Measures,
     /// Replies of the present batch wait.
     withholds: bool,
@@ -306,6 +308,7 @@ impl<'e> Core<'e> {
             ended: None,
             begins: None,
             quick: Vec::with_capacity(BATCH_MAX),
+            quick_outside: Vec::with_capacity(BATCH_MAX),
             measures: measure::Measures::new(&engine.settings),
             withholds: false,
             leaves: false,

@@ -277,7 +277,7 @@ impl Core<'_> {
         has_stack
             && match handler.scope {
                 Scope::Exec => session.transaction.as_ref().is_some_and(|transaction| {
-                    let mut handlers = transaction.queued.iter().map(|owned| command_id(&owned.args()));
+                    let mut handlers = transaction.queued.iter().map(|args| command_id(&args));
                     handlers.any(|id| self.engine.handler(id).is_some_and(is_long))
                 }),
                 _ => is_long(handler),

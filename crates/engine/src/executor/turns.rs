@@ -54,10 +54,9 @@ impl Core<'_> {
         let What::Command(id) = what else { return false };
         let handler = self.engine.handler(id);
         match (handler.map(|handler| handler.scope), &session.transaction) {
-            (Some(Scope::Exec), Some(transaction)) => transaction
-                .queued
-                .iter()
-                .any(|owned| self.is_for_turn(command_id(&owned.args()), &owned.args())),
+            (Some(Scope::Exec), Some(transaction)) => {
+                transaction.queued.iter().any(|args| self.is_for_turn(command_id(&args), &args))
+            }
             // It is queued, and read if there is something to read.
             _ if session.in_multi() => Ahead::is_of(args),
             _ => self.is_for_turn(id, args),

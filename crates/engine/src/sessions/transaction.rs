@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use weft_store::{Batch, Key, WatchVersion};
 
-use crate::args::OwnedArgs;
 use crate::charge::Charge;
+use crate::queued::Queued;
 
 /// A key that is watched.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct Transaction {
     /// The database that the next command will run in, if a queued SELECT chose one.
     pub db: Option<u8>,
     /// The commands.
-    pub queued: Vec<OwnedArgs>,
+    pub queued: Queued,
     /// What was read of texts that commands bring, by the numbers of these, in their order: in the form of whoever runs
     /// them (`crate::trigger`).
     pub ahead: Vec<(usize, Box<dyn Any + Send + Sync>)>,
@@ -52,6 +52,17 @@ pub struct Transaction {
 }
 
 impl Transaction {
+    /// A new one in the memory of one that has ended, unless watches of that are left.
+    #[must_use]
+    pub fn renewed(mut self: Box<Self>) -> Option<Box<Self>> {
+        if !self.watched.is_empty() {
+            return None;
+        }
+        let mut queued = std::mem::take(&mut self.queued);
+        queued.clear();
+        *self = Self { queued, ..Self::default() };
+        Some(self)
+    }
     /// It has ended. What remains is the watches that could not be given back.
     #[must_use]
     pub fn ended(self: Box<Self>) -> Option<Box<Self>> {

@@ -22,7 +22,8 @@ pub(crate) const LIST: &[Entry] = &[
 const WATCHED_MAX: usize = 1 << 20;
 
 fn multi(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
-    let transaction = context.session.transaction.get_or_insert_default();
+    let spare = &mut context.local.spare_transaction;
+    let transaction = context.session.transaction.get_or_insert_with(|| spare.take().unwrap_or_default());
     if transaction.open {
         transaction.refused = true;
         return Err(Error::err("MULTI calls can not be nested"));
@@ -71,7 +72,8 @@ fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         let there = shard.exists(&mut op, &key);
         let version = room.then(|| shard.watches().add(db, key.hash())).flatten();
         let version = version.ok_or_else(|| Error::new(ErrorCode::Limit, "too many watched keys"))?;
-        let transaction = context.session.transaction.get_or_insert_default();
+        let spare = &mut context.local.spare_transaction;
+        let transaction = context.session.transaction.get_or_insert_with(|| spare.take().unwrap_or_default());
         transaction.held.add(&connection, of_name(name));
         transaction.watch(key.hash(), Watched { db, key: name.into(), there, version });
     }
