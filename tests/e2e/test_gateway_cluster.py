@@ -433,6 +433,20 @@ class Changes(Loaded, unittest.TestCase):
         self.assertEqual(self.load.errors, [])
         self.assert_exact()
 
+    def test_who_blocks_waits_at_the_new_primary(self):
+        with self.server.connect() as waiting, self.server.connect() as writer:
+            waiting.send(request("BLPOP", "{b}list", "0"))
+            old = self.cluster.primary_of(SLOT_OF_B)
+            wait_for(lambda: old.info("clients")["blocked_clients"] == "1")
+            # The old one tells whoever blocks that it is one no more.
+            new = self.cluster.fail_over(old)
+            wait_for(lambda: not waiting.is_silent(0) or new.info("clients")["blocked_clients"] == "1")
+            self.assertEqual(writer.call("RPUSH", "{b}list", "v"), 1)
+            self.assertEqual(waiting.reply(), ["{b}list", "v"])
+        self.load.stop()
+        self.assertEqual(self.load.errors, [])
+        self.assert_exact()
+
     def test_a_failover_is_followed_and_nobody_notices(self):
         old = self.cluster.primary_of(SLOT_OF_B)
         for _ in range(ROUNDS):

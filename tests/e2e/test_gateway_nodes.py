@@ -124,6 +124,30 @@ class BehindSentinel(unittest.TestCase):
                 self.assertEqual(admin.call("REPLICAOF", "127.0.0.1", two.port), "+OK")
                 wait_for(lambda: "no master yet" in str(wire.call("EVAL", "return redis.call('SET', KEYS[1], '1')", "1", "n")))
 
+    def test_a_copy_is_left_by_who_sends_only_transactions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one, two = Redis(), Redis()
+            self.addCleanup(one.stop)
+            self.addCleanup(two.stop)
+            sentinel = Sentinel(folder, one.port)
+            self.addCleanup(sentinel.stop)
+            server = gateway(f"sentinel://127.0.0.1:{sentinel.port}/main", *PATIENT, threads=1)
+            self.addCleanup(server.stop)
+
+            def together(first):
+                wire.send(b"".join(request(*words) for words in (first, ("MULTI",), ("INCR", "n"), ("EXEC",))))
+                return str([wire.reply() for _ in range(4)])
+
+            with server.connect() as wire, one.connect() as admin:
+                # Over the connection that all share, and over one of its own.
+                for first in (("GET", "n"), ("WATCH", "n")):
+                    self.assertEqual(admin.call("REPLICAOF", "NO", "ONE"), "+OK")
+                    wait_for(lambda first=first: together(first).endswith("'+QUEUED', [1]]") and wire.call("DEL", "n") == 1)
+                    # Nobody ends the connections that stand.
+                    self.assertEqual(admin.call("REPLICAOF", "127.0.0.1", two.port), "+OK")
+                    self.assertIn("READONLY", together(first))
+                    self.assertIn("no master yet", together(first))
+
     def test_a_name_that_nobody_knows(self):
         with tempfile.TemporaryDirectory() as folder:
             one = Redis()

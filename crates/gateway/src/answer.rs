@@ -159,7 +159,9 @@ pub(crate) fn replied(
 ) -> Next {
     link.asks_role &= !matches!(due.expect, Expect::Role);
     let bytes = link.reply(place.clone());
-    let is_copy = checks.moves && bytes.starts_with(b"-READONLY");
+    // EXEC does not say why: what was queued does.
+    let says = due.failed.as_deref().filter(|_| is_error(bytes)).unwrap_or(bytes);
+    let is_copy = checks.moves && says.starts_with(b"-READONLY");
     let is_scripts = is_copy && link.may_say_anything(&due);
     let tracked = due.to.zip(due.tracks.clone()).filter(|_| !is_error(bytes));
     // One that was refused before it may have been what notes it.
@@ -252,7 +254,12 @@ fn of_client(
         }
         Expect::Block(_) => {
             deliver_due(front, &due, Answer::Reply { bytes, resp2 });
-            return if link.watches { Next::GoOn } else { free };
+            return match link.watches {
+                // It closes the connection behind that.
+                _ if bytes.starts_with(COPY_NOW) => Next::End(NO_MASTER.into()),
+                true => Next::GoOn,
+                false => free,
+            };
         }
         Expect::Alone => {
             deliver_due(front, &due, Answer::Reply { bytes, resp2 });
@@ -319,6 +326,9 @@ fn of_transaction(link: &mut Link, mut due: Due, place: Range<usize>, front: &mu
 fn is_error(reply: &[u8]) -> bool {
     reply.first() == Some(&b'-')
 }
+
+/// What a server says to whoever blocks when it becomes a copy: nothing was taken.
+pub(crate) const COPY_NOW: &[u8] = b"-UNBLOCKED force unblock";
 
 const NO_MASTER: &str = "the server takes only reads: it is no master any more";
 

@@ -538,7 +538,11 @@ impl Cluster {
             (Some(node), _) => Ok(node),
             (None, Some(address)) => self.node(&address, false),
             (None, None) if slot.is_none() && publishes(&order.bytes) => self.publisher(order.tries),
-            (None, None) => self.reader(id, at).map_or_else(|| self.owner(id, slot), Ok),
+            // A node that is gone has no keys that it would have to be waited for.
+            (None, None) => {
+                let any = id.wrapping_add(order.tries.into());
+                self.reader(id, at).map_or_else(|| self.owner(any, slot), Ok)
+            }
         };
         let node = match node {
             Ok(node) => node,
@@ -581,11 +585,11 @@ impl Cluster {
         }
     }
 
-    /// Who has a slot; for what has none, always the same node for one client.
-    fn owner(&self, id: u64, slot: Option<u16>) -> Result<usize, Error> {
+    /// Who has a slot; for what has none, a node by a number.
+    fn owner(&self, any: u64, slot: Option<u16>) -> Result<usize, Error> {
         let Some(slot) = slot else {
             let count = self.primaries.len().max(1) as u64;
-            let any = self.primaries.get((id % count) as usize);
+            let any = self.primaries.get((any % count) as usize);
             return any.copied().ok_or_else(|| unreachable("no node is known"));
         };
         let owner = self.map.as_ref().map_or(NOBODY, |map| map.owners[usize::from(slot)]);

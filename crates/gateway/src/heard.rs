@@ -6,7 +6,7 @@ use weft_engine::forward::SLOT_BITS;
 use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
-use crate::answer::{Answer, Arrived, Front, Redirect, Whose, deliver};
+use crate::answer::{Answer, Arrived, COPY_NOW, Front, Redirect, Whose, deliver};
 use crate::figures::bump;
 use crate::logic;
 use crate::merge;
@@ -56,7 +56,7 @@ impl Orders {
         let Some(at) = client.stamped(stamp) else { return };
         let mut room = Vec::new();
         let (answer, is_nodes) = said_by(&client.orders[at], answer, &mut room);
-        if let Some(redirect) = redirect(&answer, is_nodes) {
+        if let Some(redirect) = redirect(&client.orders[at], &answer, is_nodes) {
             self.count(node, &redirect, &answer);
             return self.redirected((to, at), node, redirect, answer, front);
         }
@@ -151,8 +151,14 @@ fn said_by<'a>(order: &Order, answer: Answer<'a>, room: &'a mut Vec<u8>) -> (Ans
 }
 
 /// Where a request is to go instead, if it has not run.
-fn redirect(answer: &Answer<'_>, is_nodes: bool) -> Option<Redirect> {
+fn redirect(order: &Order, answer: &Answer<'_>, is_nodes: bool) -> Option<Redirect> {
     match answer {
+        // Its slot's new primary is to be found.
+        Answer::Reply { bytes, .. }
+            if matches!(order.what, What::Blocks(_)) && bytes.starts_with(COPY_NOW) =>
+        {
+            Some(Redirect::Later)
+        }
         Answer::Reply { bytes, .. } if is_nodes && bytes.first() == Some(&b'-') => Redirect::of(bytes),
         Answer::NotRun(_) => Some(Redirect::Later),
         _ => None,

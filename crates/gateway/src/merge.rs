@@ -13,7 +13,7 @@ use crate::orders::{Order, State};
 use crate::partly::partly;
 use crate::parts::writes;
 use crate::reply::{LIMITS, Passed};
-use crate::scripts::{Scripts, words};
+use crate::scripts::{Scripts, forgets_scripts, words};
 
 const ODD: &str = "a node has sent a reply that its command does not have";
 
@@ -125,8 +125,7 @@ pub(crate) fn merged(
         Merge::Least => known(bytes, scripts),
         _ => Vec::new(),
     };
-    let is = |at, word: &[u8]| words(bytes).nth(at).is_some_and(|own| own.eq_ignore_ascii_case(word));
-    if how == Merge::Same && is(0, b"SCRIPT") && is(1, b"FLUSH") {
+    if forgets_scripts(bytes) {
         scripts.clear();
     }
     if let Some(error) = partly(parts, addresses).filter(|_| writes(how, *reads)) {

@@ -562,6 +562,25 @@ mod tests {
         }
     }
 
+    /// As Redis has it; Valkey says where the slot is. Whoever else ends a wait is passed on.
+    #[test]
+    fn what_blocks_at_a_node_that_becomes_a_copy_goes_again() {
+        let forced =
+            "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)";
+        for (says, what, goes_again) in [
+            (forced, What::Blocks(BlockTime::default()), true),
+            ("-UNBLOCKED client unblocked via CLIENT UNBLOCK", What::Blocks(BlockTime::default()), false),
+            (forced, What::Plain, false),
+        ] {
+            let (mut orders, mut delivered) = (sent(&[(1, 1, 0)]), Delivered::default());
+            let client = orders.clients.get_mut(&TO.client).expect("it has a request");
+            client.orders[0].what = what;
+            reply(&mut orders, 0, &format!("{says}\r\n"), &mut delivered);
+            assert_eq!(delivered.0.is_empty(), goes_again, "{says}: {:?}", delivered.0);
+            assert_eq!(orders.wants_map, goes_again);
+        }
+    }
+
     /// However long it would block: without a node, or with one that is not reached, it has not begun.
     #[test]
     fn what_no_node_takes_is_given_up_though_it_blocks() {

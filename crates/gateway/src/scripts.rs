@@ -162,6 +162,11 @@ pub(crate) fn runs_logic(bytes: &[u8]) -> bool {
     policy_of(bytes).0 & RUNS != 0
 }
 
+/// Whether nodes have no scripts behind a request.
+pub(crate) fn forgets_scripts(bytes: &[u8]) -> bool {
+    policy_of(bytes).0 & policy::FORGETS_SCRIPTS != 0
+}
+
 /// Whether one of some requests is PUBLISH.
 pub(crate) fn publishes(bytes: &[u8]) -> bool {
     requests(bytes).any(|one| policy_of(one).0 & policy::PUBLISHES != 0)
@@ -227,6 +232,12 @@ mod tests {
         assert_eq!(brought(&asked(&["EVAL_RO", "x", "0"])), Some(&b"x"[..]));
         assert_eq!(brought(&asked(&["SCRIPT", "EXISTS", "x"])), None);
         assert_eq!(named_by(&asked(&["evalsha", "x", "0"])), Some(&b"x"[..]));
+        assert!(forgets_scripts(&asked(&["script", "Flush", "ASYNC"])));
+        for words in
+            [&["SCRIPT", "LOAD", "FLUSH"], &["FUNCTION", "FLUSH", "SYNC"], &["GET", "SCRIPT", "FLUSH"]]
+        {
+            assert!(!forgets_scripts(&asked(words)), "{words:?}");
+        }
         let both = [asked(&["GET", "PUBLISH"]), asked(&["publish", "c", "m"])];
         assert_eq!([publishes(&both[0]), publishes(&both.concat())], [false, true]);
     }

@@ -1,9 +1,13 @@
 //! Owns the tests of what comes before and behind a cluster's map: what counts, what waits, the numbers of nodes.
 
+use std::net::TcpListener;
+use std::thread;
+use std::time::Instant;
+
 use super::*;
 use crate::atlas::SLOTS;
 use crate::options::Options;
-use crate::testing::{Delivered, client, engine};
+use crate::testing::{Delivered, Peer, client, engine};
 use crate::upstream::{EXEC, MULTI};
 use weft_engine::script::sha1_hex;
 use weft_protocol::request::Texts;
@@ -77,6 +81,31 @@ fn scripts_that_go_before_a_request_count() {
     let bytes = [MULTI, &run, EXEC].concat();
     cluster.accept((Forward::of(client(1), Kind::Exec(1)), 0), &bytes, &mut delivered);
     assert!(cluster.orders.kept.bytes() > 2 * (text.len() + bytes.len()));
+}
+
+/// A script without keys, or TIME, is any node's: one that is gone is not waited for until it is told of.
+#[test]
+fn what_names_no_key_is_served_by_a_node_that_is_there() {
+    let peer = Peer::start(|_| Some("+served\r\n".into()));
+    // Whoever listened there has gone.
+    let gone = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let (mut cluster, mut delivered) = (cluster(), Delivered::default());
+    cluster.adopt(map(&[gone.expect("there is a port").port(), peer.port]));
+    let begun = Instant::now();
+    for number in 0..2 {
+        cluster.accept(
+            (Forward::of(client(number), Kind::Plain), 0),
+            b"*1\r\n$4\r\nTIME\r\n",
+            &mut delivered,
+        );
+    }
+    while delivered.0.len() < 2 {
+        cluster.begin_tick(begun.elapsed().as_millis() as u64, &mut delivered);
+        let places: Vec<u64> = cluster.sockets().map(|(_, place)| place).collect();
+        places.into_iter().for_each(|place| cluster.event(place as u32, &mut delivered));
+        thread::yield_now();
+    }
+    assert_eq!(delivered.0, ["+served"; 2]);
 }
 
 /// Addresses of nodes change, and there are not as many numbers as addresses.

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use weft_engine::forward::{Forward, Kind};
+use weft_engine::forward::{BlockTime, Forward, Kind};
 
 use crate::testing::{Bench, CLOSES, Peer, client};
 
@@ -105,6 +105,31 @@ fn a_server_that_serves_nobody_now_says_so_itself() {
         let (mut bench, _peer) = before(&format!("{odd}\r\n"));
         assert_eq!(told(&mut bench), ["+OK", odd, "+OK"]);
     }
+}
+
+/// A server that becomes a copy says so to whoever blocks, and closes the connection behind that.
+#[test]
+fn nobody_is_lent_what_is_about_to_be_closed() {
+    let copy =
+        "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)";
+    let peer = Peer::start(move |asked| {
+        Some(match asked {
+            "BLPOP l 5" | "BLPOP m 5" => "+QUEUED\r\n".into(),
+            "EXEC" => "*1\r\n*-1\r\n".into(),
+            "BLPOP l 3.000" => format!("{copy}\r\n"),
+            "BLPOP m 3.000" => "*2\r\n$1\r\nm\r\n$1\r\nv\r\n".into(),
+            _ => "+OK\r\n".into(),
+        })
+    });
+    let mut bench = Bench::new(peer.options(&[("upstream-timeout", "3600000"), ("leases", "1")]));
+    for (number, key) in [(1, "l"), (2, "m")] {
+        let time = BlockTime { argument: 2, ms: 5_000, in_seconds: true };
+        bench.ask(number, Kind::Blocks(time), 0, &["BLPOP", key, "5"]);
+    }
+    bench.now_ms += 2_000;
+    bench.until("two answers", |bench| bench.delivered.0.len() == 2);
+    assert_eq!(bench.delivered.0, [copy, "*2\r\n$1\r\nm\r\n$1\r\nv"]);
+    assert_eq!(bench.upstream.figures.lost.load(SeqCst), 1, "the second has a connection of its own");
 }
 
 /// A script that takes long has that refused, too: what is read meanwhile is not noted, and others hear nothing of it.

@@ -114,3 +114,5 @@ pub const TIME_OPTION: u64 = 1 << 53;
 pub const BRINGS_SCRIPT: u64 = 1 << 54;
 /// Its first argument is a channel, of no slot, that it publishes to.
 pub const PUBLISHES: u64 = 1 << 55;
+/// The server has no scripts behind it.
+pub const FORGETS_SCRIPTS: u64 = 1 << 56;
