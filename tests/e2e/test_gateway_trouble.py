@@ -224,6 +224,34 @@ class Subscriptions(Behind):
                     self.assertEqual(wire.reply(), ["message", "news", "m"])
 
 
+@unittest.skipUnless(REDIS, "redis-server is not installed: apt-get install redis-server")
+class Closing(unittest.TestCase):
+    def test_a_server_that_closes_behind_its_answer(self):
+        backend = Redis()
+        self.addCleanup(backend.stop)
+        relay = Relay(backend.port)
+        self.addCleanup(relay.close)
+        with gateway(relay.port, *PATIENT, threads=1) as server, server.connect() as wire:
+            self.assertEqual(wire.call("SET", "k", "v"), "+OK")
+            relay.hold()
+            wire.send(request("GET", "k"))
+            with backend.connect() as direct:
+                wait_for(lambda: "cmdstat_get:calls=1," in direct.call("INFO", "commandstats"))
+            halt(server)
+            try:
+                # Both are there when it looks: the answer, and the end.
+                relay.go_on()
+                backend.end()
+                wait_for(lambda: not relay.pairs)
+            finally:
+                os.kill(server.process.pid, signal.SIGCONT)
+            self.assertEqual(wire.reply(), "v")
+            again = Redis(port=backend.port)
+            self.addCleanup(again.stop)
+            # It was not sent where nobody is any more.
+            self.assertEqual(wire.call("SET", "k", "2"), "+OK")
+
+
 class Flooding:
     """A server that sends messages of a channel of nobody's, faster than anybody takes them, from the first subscription on."""
 

@@ -160,10 +160,10 @@ impl Cluster {
         self.go(front);
     }
 
-    pub(crate) fn event(&mut self, place: u32, front: &mut impl Front) {
+    pub(crate) fn event(&mut self, place: u32, ends: bool, front: &mut impl Front) {
         let node = server_of(place);
         if let Some(upstream) = self.nodes.get_mut(node) {
-            upstream.event(place, &mut Seen { orders: &mut self.orders, node, front: &mut *front });
+            upstream.event(place, ends, &mut Seen { orders: &mut self.orders, node, front: &mut *front });
         }
         if !self.orders.ready.is_empty() || !self.orders.releases.is_empty() {
             self.go(front);

@@ -204,11 +204,11 @@ impl Behind {
             Self::Many(many) => many.begin_tick(now_ms, front),
         }
     }
-    /// Something has happened to a socket.
-    pub fn event(&mut self, place: u32, front: &mut impl Front) {
+    /// Something has happened to a socket, of which is told once. `ends`: nothing comes behind what is there.
+    pub fn event(&mut self, place: u32, ends: bool, front: &mut impl Front) {
         match self {
-            Self::One(one) => one.event(place, front),
-            Self::Many(many) => many.event(place, front),
+            Self::One(one) => one.event(place, ends, front),
+            Self::Many(many) => many.event(place, ends, front),
         }
     }
     /// Takes what clients want to have run, and sends it.

@@ -227,6 +227,8 @@ pub(crate) struct Link {
     pub(crate) asks_role: bool,
     /// It stands in the list of those that are to be sent.
     pub(crate) dirty: bool,
+    /// The server sends no more: behind what is there stands the end, of which nobody tells again.
+    pub(crate) ends: bool,
 }
 
 impl Link {
@@ -259,6 +261,7 @@ impl Link {
             stirred_ms: now_ms,
             asks_role: false,
             dirty: false,
+            ends: false,
         }
     }
     /// It stands.
@@ -411,7 +414,7 @@ impl Link {
             Ok(0) => Err("the server closed it".into()),
             Ok(len) => {
                 self.stirred_ms = now_ms;
-                Ok(len == RECEIVE_BYTES)
+                Ok(len == RECEIVE_BYTES || self.ends)
             }
             Err(error) => match io::Error::from(error).kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(false),

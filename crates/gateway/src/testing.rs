@@ -184,7 +184,7 @@ impl Bench {
     pub(crate) fn turn(&mut self) {
         self.upstream.begin_tick(self.now_ms, &mut self.delivered);
         let places: Vec<u64> = self.upstream.sockets().map(|(_, place)| place).collect();
-        places.into_iter().for_each(|place| self.upstream.event(place as u32, &mut self.delivered));
+        places.into_iter().for_each(|place| self.upstream.event(place as u32, false, &mut self.delivered));
         self.upstream.flush(&mut self.delivered);
     }
     /// Turn by turn, until something holds.

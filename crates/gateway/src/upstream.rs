@@ -191,11 +191,14 @@ impl Upstream {
         }
     }
 
-    /// Something has happened to a socket.
-    pub fn event(&mut self, place: u32, front: &mut impl Front) {
+    /// Something has happened to a socket. `ends`: nothing comes behind what is there.
+    pub fn event(&mut self, place: u32, ends: bool, front: &mut impl Front) {
         let at = place & LINK_MASK;
-        if self.link(at).is_some_and(|link| link.has_unsent()) {
-            self.touch(at);
+        if let Some(link) = self.link(at) {
+            link.ends |= ends;
+            if link.has_unsent() {
+                self.touch(at);
+            }
         }
         self.read(at, front);
     }

@@ -377,7 +377,9 @@ impl<'e> Worker<'e> {
         // Connections that end leave their places at the end of a tick only, and their sockets with them, so an event
         // of this tick is never for a successor.
         let index = event.place;
-        let Some(connection) = self.io.get(index) else { return self.upstream_event(index) };
+        let Some(connection) = self.io.get(index) else {
+            return self.upstream_event(index, event.ended || event.broken);
+        };
         connection.unread |= event.readable || event.ended;
         connection.ended |= event.ended;
         let waits_for_room = event.writable && connection.unsent() > 0;

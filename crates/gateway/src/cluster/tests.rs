@@ -102,7 +102,7 @@ fn what_names_no_key_is_served_by_a_node_that_is_there() {
     while delivered.0.len() < 2 {
         cluster.begin_tick(begun.elapsed().as_millis() as u64, &mut delivered);
         let places: Vec<u64> = cluster.sockets().map(|(_, place)| place).collect();
-        places.into_iter().for_each(|place| cluster.event(place as u32, &mut delivered));
+        places.into_iter().for_each(|place| cluster.event(place as u32, false, &mut delivered));
         thread::yield_now();
     }
     assert_eq!(delivered.0, ["+served"; 2]);

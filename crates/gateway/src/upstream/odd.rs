@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use weft_engine::forward::{BlockTime, Forward, Kind};
 
 use crate::testing::{Bench, CLOSES, Peer, client};
@@ -68,6 +69,29 @@ fn a_reply_that_ends_in_the_middle_is_nobodys() {
             "a read goes again, once"
         );
         is_served(&mut bench);
+    }
+}
+
+/// Of both is told once: the end stands behind the reply, and is not looked for by itself.
+#[test]
+fn a_server_that_closes_behind_its_reply_has_closed() {
+    for (odd, told) in [("+odd\r\n", "+odd"), ("$5\r\nab", "the server closed it")] {
+        let (mut bench, _peer) = before(&format!("{odd}{CLOSES}"));
+        bench.ask(1, Kind::Plain, 0, &["SET", "a", "1"]);
+        bench.until("an answer", |bench| bench.delivered.0.len() == 1);
+        bench.ask(1, Kind::Plain, 0, &["GET", "odd"]);
+        let places: Vec<u64> = bench
+            .upstream
+            .sockets()
+            .map(|(socket, place)| {
+                let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
+                assert_eq!(poll(&mut fds, None), Ok(1));
+                place
+            })
+            .collect();
+        places.into_iter().for_each(|place| bench.upstream.event(place as u32, true, &mut bench.delivered));
+        assert!(bench.delivered.0[1].contains(told), "{:?}", bench.delivered);
+        assert_eq!(bench.upstream.figures.lost.load(SeqCst), 1, "{odd:?}");
     }
 }
 

@@ -61,10 +61,10 @@ impl Worker<'_> {
         });
     }
 
-    /// Something has happened to one of those connections, or to none.
-    pub(super) fn upstream_event(&mut self, place: u32) {
+    /// Something has happened to one of those connections, or to none. `ends`: nothing comes behind what is there.
+    pub(super) fn upstream_event(&mut self, place: u32, ends: bool) {
         if Upstream::is_place(place) {
-            self.with_upstream(|upstream, worker| upstream.event(place, worker));
+            self.with_upstream(|upstream, worker| upstream.event(place, ends, worker));
         }
     }
 
