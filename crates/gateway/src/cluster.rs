@@ -437,11 +437,12 @@ impl Cluster {
     /// Sends all that may go.
     fn go(&mut self, front: &mut impl Front) {
         loop {
-            while let Some(client) = self.orders.ready.pop() {
-                self.go_for(client, front);
-            }
+            // Before its client has something else at the same node.
             for (node, to) in std::mem::take(&mut self.orders.releases) {
                 self.release_at(node, to, front);
+            }
+            while let Some(client) = self.orders.ready.pop() {
+                self.go_for(client, front);
             }
             for (node, upstream) in self.nodes.iter_mut().enumerate() {
                 upstream.flush(&mut Seen { orders: &mut self.orders, node, front: &mut *front });

@@ -1,8 +1,9 @@
 //! Owns the tests of what comes before and behind a cluster's map: what counts, what waits, the numbers of nodes.
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::atlas::SLOTS;
@@ -12,6 +13,9 @@ use crate::upstream::{EXEC, MULTI};
 use weft_engine::script::sha1_hex;
 use weft_protocol::request::Texts;
 use weft_protocol::resp::encode::request;
+
+/// The longest that a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn cluster() -> Cluster {
     let options = Arc::new(Options::to("cluster://127.0.0.1:1").expect("it is a URL"));
@@ -83,6 +87,18 @@ fn scripts_that_go_before_a_request_count() {
     assert!(cluster.orders.kept.bytes() > 2 * (text.len() + bytes.len()));
 }
 
+/// Looks at all again and again, until so many are answered.
+fn until_answered(cluster: &mut Cluster, count: usize, delivered: &mut Delivered) {
+    let begun = Instant::now();
+    while delivered.0.len() < count {
+        assert!(begun.elapsed() < PATIENCE, "it is not answered: {:?}", delivered.0);
+        cluster.begin_tick(begun.elapsed().as_millis() as u64, delivered);
+        let places: Vec<u64> = cluster.sockets().map(|(_, place)| place).collect();
+        places.into_iter().for_each(|place| cluster.event(place as u32, false, delivered));
+        thread::yield_now();
+    }
+}
+
 /// A script without keys, or TIME, is any node's: one that is gone is not waited for until it is told of.
 #[test]
 fn what_names_no_key_is_served_by_a_node_that_is_there() {
@@ -91,7 +107,6 @@ fn what_names_no_key_is_served_by_a_node_that_is_there() {
     let gone = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let (mut cluster, mut delivered) = (cluster(), Delivered::default());
     cluster.adopt(map(&[gone.expect("there is a port").port(), peer.port]));
-    let begun = Instant::now();
     for number in 0..2 {
         cluster.accept(
             (Forward::of(client(number), Kind::Plain), 0),
@@ -99,13 +114,28 @@ fn what_names_no_key_is_served_by_a_node_that_is_there() {
             &mut delivered,
         );
     }
-    while delivered.0.len() < 2 {
-        cluster.begin_tick(begun.elapsed().as_millis() as u64, &mut delivered);
-        let places: Vec<u64> = cluster.sockets().map(|(_, place)| place).collect();
-        places.into_iter().for_each(|place| cluster.event(place as u32, false, &mut delivered));
-        thread::yield_now();
-    }
+    until_answered(&mut cluster, 2, &mut delivered);
     assert_eq!(delivered.0, ["+served"; 2]);
+}
+
+/// What a client has given up at a node is given up before it has something else there.
+#[test]
+fn a_watch_that_is_sent_to_the_same_node_again_is_answered() {
+    let is_sent_on = AtomicBool::new(false);
+    let peer = Peer::start(move |asked| {
+        let is_first = asked.starts_with("WATCH") && !is_sent_on.swap(true, Relaxed);
+        Some(if is_first { format!("-MOVED 1 :{}\r\n", asked.rsplit(' ').next()?) } else { "+OK\r\n".into() })
+    });
+    let (mut cluster, mut delivered) = (cluster(), Delivered::default());
+    cluster.adopt(map(&[peer.port]));
+    let mut bytes = Vec::new();
+    // Its key says where it is.
+    request(None, &Texts(&["WATCH", &peer.port.to_string()]), &mut bytes);
+    let keys = Keys { slot: Some(1), only: Some(1) };
+    cluster.accept((Forward { keys, ..Forward::of(client(1), Kind::Watch) }, 0), &bytes, &mut delivered);
+    until_answered(&mut cluster, 1, &mut delivered);
+    assert_eq!(delivered.0, ["+OK"]);
+    assert_eq!(cluster.nodes[cluster.primaries[0]].leases.count, 1);
 }
 
 /// Addresses of nodes change, and there are not as many numbers as addresses.
