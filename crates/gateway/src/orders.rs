@@ -573,8 +573,7 @@ mod tests {
             (forced, What::Plain, false),
         ] {
             let (mut orders, mut delivered) = (sent(&[(1, 1, 0)]), Delivered::default());
-            let client = orders.clients.get_mut(&TO.client).expect("it has a request");
-            client.orders[0].what = what;
+            orders.clients.get_mut(&TO.client).expect("it has a request").orders[0].what = what;
             reply(&mut orders, 0, &format!("{says}\r\n"), &mut delivered);
             assert_eq!(delivered.0.is_empty(), goes_again, "{says}: {:?}", delivered.0);
             assert_eq!(orders.wants_map, goes_again);

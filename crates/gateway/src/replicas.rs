@@ -100,7 +100,7 @@ impl Replicas {
 
 /// A connection to a node.
 enum Way {
-    Up(Connection),
+    Up(Box<Connection>),
     /// It is being made.
     Coming,
     /// It could not be made, or nothing came over it: it is tried again at this time.
@@ -115,7 +115,7 @@ struct Nodes {
 }
 
 /// A connection to a node that was made, if it could be.
-type Made = (Address, Option<Connection>);
+type Made = (Address, Option<Box<Connection>>);
 
 impl Nodes {
     fn new(to: Config) -> Self {
@@ -149,7 +149,7 @@ impl Nodes {
     fn connect(&mut self, node: &Address) -> Option<Far> {
         let (to, made) = (Config { address: node.clone(), ..self.to.clone() }, self.made.0.clone());
         let work = move || {
-            let connection = Connection::connect(&to).ok();
+            let connection = Connection::connect(&to).ok().map(Box::new);
             // The thread that asks lives as long as the process.
             let _ = made.send((to.address, connection));
         };
