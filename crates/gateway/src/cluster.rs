@@ -201,6 +201,7 @@ impl Cluster {
     fn adopt(&mut self, map: Arc<Map>) -> bool {
         let others = |old: &Map| old.primaries != map.primaries || old.owners != map.owners;
         let is_other = self.map.as_deref().is_some_and(others);
+        self.map = Some(Arc::clone(&map));
         // Those that have a number keep it: nobody else may be given it.
         let known: Vec<_> = map.primaries.iter().map(|address| self.known(address, false)).collect();
         self.primaries = known.iter().flatten().copied().collect();
@@ -231,18 +232,24 @@ impl Cluster {
             return Ok(at);
         }
         let options = self.common.options.at(address, reads_only);
-        let at = if self.nodes.len() < self.nodes_max {
-            self.nodes.len()
-        } else {
-            // A number of one that nothing is left of.
-            let named = self.orders.named();
-            let is_over =
-                |at: &usize| !self.primaries.contains(at) && !named.contains(at) && !self.nodes[*at].waits();
-            let over = (1..self.nodes.len()).find(is_over);
-            let over = over.ok_or_else(|| unreachable("it has more nodes than a gateway can have"))?;
-            self.common.board.forget(&self.orders.figures[over]);
-            over
+        // A number of one that nothing is left of, first of one that is no node any more: else all that have ever been
+        // would be shown.
+        let named = self.orders.named();
+        let is_over =
+            |at: &usize| !self.primaries.contains(at) && !named.contains(at) && !self.nodes[*at].waits();
+        let is_gone = |at: &usize| {
+            let address = &self.orders.addresses[*at];
+            self.map.as_ref().is_some_and(|map| !map.nodes.contains(address)) && is_over(at)
         };
+        let is_full = self.nodes.len() >= self.nodes_max;
+        let over = (1..self.nodes.len()).find(is_gone);
+        let over = over.or_else(|| (1..self.nodes.len()).find(is_over).filter(|_| is_full));
+        if let Some(over) = over {
+            self.common.board.forget(&self.orders.figures[over]);
+        } else if is_full {
+            return Err(unreachable("it has more nodes than a gateway can have"));
+        }
+        let at = over.unwrap_or(self.nodes.len());
         let addresses = &mut self.orders.addresses;
         let (wake, hub) = (Arc::clone(&self.wake), Arc::clone(&self.common.hub));
         let figures = self.common.board.add(address.to_string());

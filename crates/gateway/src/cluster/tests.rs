@@ -170,3 +170,20 @@ fn each_node_has_a_number_of_its_own() {
         }
     }
 }
+
+/// What has changed its address is another node, and is not shown beside the new one for ever.
+#[test]
+fn nodes_that_are_gone_are_forgotten() {
+    let mut cluster = Cluster { nodes_max: SERVERS_MAX, ..cluster() };
+    for turn in 1..20 {
+        let ports = [2 * turn, 1_000, 2 * turn + 1];
+        let nodes = [&ports[..], &[2_000]].concat().iter().map(|port| address(*port)).collect();
+        cluster.adopt(Arc::new(Map { nodes, ..(*map(&ports)).clone() }));
+        // A replica that nothing is asked of is one of the nodes.
+        let replica = cluster.node(&address(2_000), true).expect("there is room");
+        assert_eq!(cluster.orders.addresses[replica], address(2_000));
+        assert!(turn > 1 || replica == cluster.nodes.len() - 1);
+        assert!(cluster.common.board.len() <= 5, "{} are shown in turn {turn}", cluster.common.board.len());
+    }
+    assert_eq!(cluster.known(&address(2_000), true), Some(4));
+}
