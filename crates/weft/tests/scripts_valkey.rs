@@ -139,7 +139,7 @@ const CALLS: [&str; 36] = [
 ];
 
 /// Others.
-const SCRIPTS: [&str; 47] = [
+const SCRIPTS: [&str; 53] = [
     // As long as they are, on every wire.
     "error(string.rep('x',70000))",
     "return redis.status_reply(string.rep('x',70000))",
@@ -188,6 +188,13 @@ const SCRIPTS: [&str; 47] = [
     "redis.log()",
     "redis.acl_check_cmd('nosuch')",
     "redis.sha1hex()",
+    "return type(redis.call('command')[1])",
+    "return redis.call('cluster')",
+    // What has nothing to change is changed by nobody.
+    "return {table.remove(cjson), table.remove(redis, 5), table.sort(string)}",
+    "table.insert(string, 'x')",
+    "table.remove(redis, 'x')",
+    "table.insert(redis, 1, 2, 3)",
 ];
 
 #[test]
@@ -330,6 +337,66 @@ fn scripts_of_users_with_few_rights_are_answered_as_in_valkey() {
         if logged[0] != logged[1] {
             different.push(format!("ACL LOG of {rules}:\n{:#?}\n{:#?}", logged[0], logged[1]));
         }
+    }
+    assert!(different.is_empty(), "{}:\n{}", different.len(), different.join("\n"));
+}
+
+/// The arguments of what a log has, the newest first, and whose it was; of large replies how long they were.
+fn logged(connection: &mut Connection, log: &str) -> Vec<String> {
+    let Ok(Reply::Array(entries)) = connection.command(&["COMMANDLOG", "GET", "100", log]) else {
+        panic!("a list")
+    };
+    let shown = |entry: &Reply| match entry {
+        Reply::Array(fields) if log == "slow" => format!("{:?} {:?}", fields[3], fields[5]),
+        Reply::Array(fields) => format!("{:?} {:?} {:?}", fields[2], fields[3], fields[5]),
+        other => panic!("{other:?}"),
+    };
+    entries.iter().map(shown).collect()
+}
+
+#[test]
+fn what_scripts_call_is_logged_as_in_valkey() {
+    let Some([(_valkey, theirs), (_weft, ours)]) = both() else { return };
+    let (mut two, mut different) = ([theirs, ours], Vec::new());
+    let library = "#!lua name=logged\nredis.register_function('f', function(keys) \
+                   redis.call('set', keys[1], 'x') return redis.call('get', keys[1]) end)";
+    for words in [
+        &["CLIENT", "SETNAME", "me"][..],
+        &["FUNCTION", "LOAD", library],
+        &["CONFIG", "SET", "slowlog-log-slower-than", "0"],
+        &["CONFIG", "SET", "commandlog-reply-larger-than", "0"],
+        &["COMMANDLOG", "RESET", "slow"],
+        &["COMMANDLOG", "RESET", "large-reply"],
+        &["CONFIG", "RESETSTAT"],
+        &["EVAL", "redis.setresp(3) redis.call('hgetall', 'h') return redis.call('zscore', 'z', 'a')", "0"],
+        &["EVAL", "redis.call('set', KEYS[1], 'x') return redis.call('lrange', 'none', 0, -1)", "1", "key"],
+        &["EVAL", "redis.pcall('incr', 'text') redis.pcall('get') return redis.pcall('nosuch')", "0"],
+        &[
+            "EVAL",
+            "redis.call('sadd', 's', 1, 2) redis.call('spop', 's') return redis.call('incrbyfloat', 'f', 1.5)",
+            "0",
+        ],
+        &[
+            "EVAL",
+            "local t = {} for i = 1, 40 do t[i] = string.rep('x', i * 5) end return redis.call('del', unpack(t))",
+            "0",
+        ],
+        &["EVAL_RO", "return redis.pcall('set', 'a', 'b')", "0"],
+        &["EVAL", "error('x')", "0"],
+        &["FCALL", "f", "1", "key"],
+        &["CONFIG", "SET", "slowlog-log-slower-than", "-1", "commandlog-reply-larger-than", "-1"],
+    ] {
+        compare(&mut two, words, &mut different);
+    }
+    let processed = two.each_mut().map(|connection| {
+        let text: String = connection.query(&["INFO", "stats"]).unwrap();
+        text.lines().find(|line| line.starts_with("total_commands_processed:")).map(str::to_owned)
+    });
+    assert_eq!(processed[0], processed[1]);
+    for log in ["slow", "large-reply"] {
+        let logs = two.each_mut().map(|connection| logged(connection, log));
+        assert!(logs[1].len() > 15, "{log}: {:#?}", logs[1]);
+        assert_eq!(logs[0], logs[1], "{log}");
     }
     assert!(different.is_empty(), "{}:\n{}", different.len(), different.join("\n"));
 }

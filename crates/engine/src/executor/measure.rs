@@ -20,19 +20,19 @@ use crate::traits;
 const QUICK_US_MAX: i64 = 1000;
 
 /// What a batch's commands are measured for, as the settings were when it began, or behind what has changed them.
-pub(super) struct Measures {
+pub(crate) struct Measures {
     /// `latency-tracking`.
-    histograms: bool,
+    pub(crate) histograms: bool,
     /// Quick commands are timed too.
-    pub(super) every: bool,
+    pub(crate) every: bool,
     /// Requests of so many bytes may be for the log.
     pub(super) request_bytes: usize,
     /// Replies of so many bytes are for the log.
-    pub(super) reply_bytes: usize,
+    pub(crate) reply_bytes: usize,
 }
 
 impl Measures {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let slow_us = settings.slowlog_slower_than_us.load(Relaxed);
         let bytes =
             |kind: LogKind| usize::try_from(kind.threshold(settings).load(Relaxed)).unwrap_or(usize::MAX);
@@ -42,6 +42,12 @@ impl Measures {
             request_bytes: bytes(LogKind::LargeRequest),
             reply_bytes: bytes(LogKind::LargeReply),
         }
+    }
+    /// Whether who watches may be told of a command that took so long. Whom a shorter time than a slow one's concerns
+    /// has every command timed.
+    #[inline]
+    pub(crate) fn concerns(&self, ns: u64) -> bool {
+        self.every || ns >= QUICK_US_MAX.unsigned_abs() * 1000
     }
 }
 
@@ -112,8 +118,7 @@ impl Core<'_> {
             return wait.spent(ns);
         }
         self.stats.by_command[usize::from(id.0)].took(ns, 1, self.measures.histograms);
-        // Whom a shorter time than this concerns has every command timed.
-        if self.measures.every || ns >= QUICK_US_MAX.unsigned_abs() * 1000 {
+        if self.measures.concerns(ns) {
             self.engine.took(session, args, took, self.now_ms);
         }
     }
@@ -180,6 +185,6 @@ pub(super) struct Outer {
 
 /// Whether a command always takes about the same short time.
 #[inline]
-fn is_quick(id: CommandId) -> bool {
+pub(crate) fn is_quick(id: CommandId) -> bool {
     traits::of(id) & traits::QUICK != 0
 }

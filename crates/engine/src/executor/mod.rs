@@ -12,7 +12,7 @@ mod elsewhere;
 mod exec;
 mod fast;
 mod locks;
-mod measure;
+pub(crate) mod measure;
 mod neighbours;
 mod prefetch;
 mod stack;

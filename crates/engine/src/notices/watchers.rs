@@ -101,15 +101,13 @@ impl Engine {
 
     /// A command took so long: the slow log and the latency monitor.
     pub(crate) fn took(&self, session: &Session, args: &Args<'_>, took: Duration, now_ms: u64) {
-        let settings = &self.settings;
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let is_logged = args.spec.flags & flag::SKIP_COMMANDLOG == 0;
-        if is_logged
-            && u64::try_from(settings.slowlog_slower_than_us.load(Relaxed)).is_ok_and(|limit| us >= limit)
-        {
-            self.command_logs.offer(LogKind::Slow, settings, (session, args), (us, now_ms));
-        }
-        let threshold_ms = settings.latency_threshold_ms.load(Relaxed);
+        self.command_logs.offer(LogKind::Slow, &self.settings, (session, args), (us, now_ms));
+        self.monitor_took(args, took, now_ms);
+    }
+    /// A command took so long: the latency monitor.
+    pub(crate) fn monitor_took(&self, args: &Args<'_>, took: Duration, now_ms: u64) {
+        let threshold_ms = self.settings.latency_threshold_ms.load(Relaxed);
         let event = if args.spec.flags & flag::FAST != 0 { "fast-command" } else { "command" };
         self.event_took(event, took, threshold_ms, now_ms);
     }
@@ -125,11 +123,9 @@ impl Engine {
     /// A request or its reply may have been large: the other two logs.
     #[cold]
     pub(crate) fn was_large(&self, session: &Session, args: &Args<'_>, reply_bytes: usize, now_ms: u64) {
-        if args.spec.flags & flag::SKIP_COMMANDLOG == 0 {
-            let sizes = [(LogKind::LargeRequest, args.resp_bytes()), (LogKind::LargeReply, reply_bytes)];
-            for (kind, bytes) in sizes {
-                self.command_logs.offer(kind, &self.settings, (session, args), (bytes as u64, now_ms));
-            }
+        let sizes = [(LogKind::LargeRequest, args.resp_bytes()), (LogKind::LargeReply, reply_bytes)];
+        for (kind, bytes) in sizes {
+            self.command_logs.offer(kind, &self.settings, (session, args), (bytes as u64, now_ms));
         }
     }
 

@@ -4,7 +4,7 @@
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
-use weft_protocol::table::policy;
+use weft_protocol::table::{flag, policy};
 
 use crate::args::Args;
 use crate::config::Settings;
@@ -109,28 +109,45 @@ impl CommandLogs {
         &self,
         kind: LogKind,
         settings: &Settings,
+        of: (&Session, &Args<'_>),
+        value_and_now: (u64, u64),
+    ) {
+        if let Some(entry) = LogEntry::of(kind, settings, of, value_and_now) {
+            self.keep(kind, settings, entry);
+        }
+    }
+    /// Keeps an entry, which has its number from here.
+    pub(crate) fn keep(&self, kind: LogKind, settings: &Settings, mut entry: LogEntry) {
+        let mut log = self.log(kind).lock();
+        entry.id = log.next_id;
+        log.next_id += 1;
+        log.entries.push_front(entry);
+        log.entries.truncate(kind.entries_max(settings).load(Relaxed));
+    }
+}
+
+impl LogEntry {
+    /// What is kept of a command, if its value reaches the threshold.
+    pub(crate) fn of(
+        kind: LogKind,
+        settings: &Settings,
         (session, args): (&Session, &Args<'_>),
         (value, now_ms): (u64, u64),
-    ) {
-        let max = kind.entries_max(settings).load(Relaxed);
+    ) -> Option<Self> {
         let over = u64::try_from(kind.threshold(settings).load(Relaxed)).is_ok_and(|limit| value >= limit);
-        if !over || max == 0 {
-            return;
+        let is_logged = args.spec.flags & flag::SKIP_COMMANDLOG == 0;
+        if !over || !is_logged || kind.entries_max(settings).load(Relaxed) == 0 {
+            return None;
         }
         let info = &session.info;
-        let mut entry = LogEntry {
+        Some(Self {
             id: 0,
             time_s: now_ms / 1000,
             value,
             arguments: shown(args),
             peer: info.connection.peer.clone(),
             name: info.labels.lock().as_ref().map(|labels| labels.name.clone()).unwrap_or_default(),
-        };
-        let mut log = self.log(kind).lock();
-        entry.id = log.next_id;
-        log.next_id += 1;
-        log.entries.push_front(entry);
-        log.entries.truncate(max);
+        })
     }
 }
 

@@ -180,6 +180,13 @@ impl Captured {
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+    /// Bytes that it has in RESP of this version.
+    pub(crate) fn resp_bytes(&self, resp: u8) -> usize {
+        let protocol = if resp == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
+        let mut output = Output::default();
+        self.write(&mut ReplySink::new(&mut output, Wire { protocol, channel: 0 }));
+        output.len()
+    }
     /// All that was written, in its order.
     #[must_use]
     pub fn items(&self) -> Items<'_> {

@@ -124,9 +124,13 @@ impl Mode {
         greeting
     }
 
-    /// Whether a command has no place in the mode. Where a user's keys are counted, Valkey reads the first digits of
-    /// `1.0` and finds keys that the user may not have; Weft finds that it is no number.
+    /// Whether a command has no place in the mode. What `cjson` is told holds on one worker of Weft, and in all of
+    /// Valkey. Where a user's keys are counted, Valkey reads the first digits of `1.0` and finds keys that the user may
+    /// not have; Weft finds that it is no number.
     pub(crate) fn leaves_out(self, words: &[Vec<u8>]) -> bool {
+        if self.has(Part::Threads) && words.iter().any(|word| sets_cjson(word)) {
+            return true;
+        }
         let What::Command(id) = What::of(&words[0], words.get(1).map(Vec::as_slice)) else { return false };
         let is_no_number = |spec: &KeySpec| {
             let (KeyBegin::Index(begin), KeyFind::Count { at, .. }) = (spec.begin, spec.find) else {
@@ -151,6 +155,12 @@ impl Mode {
         keys::each(&owned.args(), |at| words[at].splice(..0, PREFIX.iter().copied()).for_each(drop));
         words
     }
+}
+
+/// Whether a script may tell `cjson` something that holds for the next ones too.
+fn sets_cjson(word: &[u8]) -> bool {
+    let setters = ["cjson.encode_", "cjson.decode_"];
+    setters.iter().any(|setter| word.windows(setter.len()).any(|part| part == setter.as_bytes()))
 }
 
 /// Puts a step of the second team into databases of its own, and leaves out what is about all of them. The first team
@@ -205,6 +215,18 @@ mod tests {
         for text in ["single", "events", "batches+lru", "batches+channels+threads+user+pause+ttl+tracked"] {
             assert_eq!(Mode::parse(text).name(), text);
         }
+    }
+
+    #[test]
+    fn no_script_sets_cjson_where_each_thread_has_its_own() {
+        let leaves_out = |mode: &str, script: &str| {
+            let words = ["EVAL", script, "0"].map(|word| word.as_bytes().to_vec());
+            Mode::parse(mode).leaves_out(&words)
+        };
+        for script in ["cjson.decode_invalid_numbers(false)", "return {cjson.encode_sparse_array(nil,1)}"] {
+            assert!(leaves_out("batches+threads", script) && !leaves_out("single", script), "{script}");
+        }
+        assert!(!leaves_out("threads", "return cjson.encode(cjson.decode(ARGV[1]))"));
     }
 
     #[test]

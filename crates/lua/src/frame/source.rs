@@ -11,6 +11,9 @@ use super::Frame;
 impl Frame<'_> {
     /// Compiles source text and pushes it as a function, or the message why it is none.
     pub(crate) fn load(&mut self, source: &[u8], name: &CStr) -> Result<(), ()> {
+        // Stands there while it is compiled, as in Valkey (CVE-2025-49844): Lua by itself keeps the name nowhere at
+        // first.
+        self.push_bytes(name.to_bytes());
         self.place();
         // Behind a blank bytecode is text too, and an error in it, as in Valkey.
         let is_binary = source.first() == Some(&ffi::LUA_SIGNATURE[0]);
@@ -21,6 +24,7 @@ impl Frame<'_> {
         // source and the frame are there meanwhile.
         let code = unsafe { ffi::lua_load(reading.frame.l, read, data, name.as_ptr()) };
         self.shared().memory.resume(depth);
+        self.remove(-2);
         if code == ffi::LUA_OK { Ok(()) } else { Err(()) }
     }
 }

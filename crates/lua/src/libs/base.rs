@@ -301,18 +301,27 @@ fn rawset(frame: &mut Frame<'_>) -> Answer {
     frame.arg_any(3)?;
     writable(frame, 1)?;
     super::proxies::check_set(frame, 1, 2)?;
-    match frame.kind(2) {
-        Kind::Nil => return Err(frame.plain_error("table index is nil")),
-        Kind::Number if frame.number(2).is_some_and(f64::is_nan) => {
-            return Err(frame.plain_error("table index is NaN"));
-        }
-        _ => {}
-    }
+    set_raw(frame)?;
+    frame.push_copy(1);
+    Ok(1)
+}
+/// Sets the third argument in the table that is the first, under the key that is the second.
+pub(super) fn set_raw(frame: &mut Frame<'_>) -> Result<(), Raise> {
+    check_key(frame, 2)?;
     frame.push_copy(2);
     frame.push_copy(3);
     frame.raw_set(1);
-    frame.push_copy(1);
-    Ok(1)
+    Ok(())
+}
+/// The error of whoever sets what can be no key of a table.
+pub(super) fn check_key(frame: &mut Frame<'_>, key: i32) -> Result<(), Raise> {
+    match frame.kind(key) {
+        Kind::Nil | Kind::None => Err(frame.plain_error("table index is nil")),
+        Kind::Number if frame.number(key).is_some_and(f64::is_nan) => {
+            Err(frame.plain_error("table index is NaN"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn getmetatable(frame: &mut Frame<'_>) -> Answer {
@@ -412,9 +421,14 @@ fn collectgarbage(frame: &mut Frame<'_>) -> Answer {
         _ => frame.arg_option(1, &words)?,
     };
     match what {
-        0 | 1 => {
+        0 => {
             frame.collect();
             frame.push_number(0.0);
+        }
+        // A step of any size goes through all of it.
+        1 => {
+            frame.collect();
+            frame.push_boolean(true);
         }
         2 => {
             let used = frame.shared().memory.used_bytes();

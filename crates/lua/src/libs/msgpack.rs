@@ -321,13 +321,8 @@ fn unpack_map(frame: &mut Frame<'_>, rest: &mut &[u8], len: usize, depth: usize)
     for _ in 0..len {
         unpack_value(frame, rest, depth)?;
         unpack_value(frame, rest, depth)?;
-        match frame.kind(-2) {
-            Kind::Nil => return Err(frame.plain_error("table index is nil").into()),
-            Kind::Number if frame.number(-2).is_some_and(f64::is_nan) => {
-                return Err(frame.plain_error("table index is NaN").into());
-            }
-            _ => frame.raw_set(-3),
-        }
+        super::base::check_key(frame, -2)?;
+        frame.raw_set(-3);
     }
     Ok(())
 }

@@ -69,15 +69,6 @@ pub(super) fn check_set(frame: &mut Frame<'_>, table: i32, key: i32) -> Result<(
 fn set(frame: &mut Frame<'_>) -> Answer {
     frame.arg_table(1)?;
     check_set(frame, 1, 2)?;
-    match frame.kind(2) {
-        Kind::Nil | Kind::None => return Err(frame.plain_error("table index is nil")),
-        Kind::Number if frame.number(2).is_some_and(f64::is_nan) => {
-            return Err(frame.plain_error("table index is NaN"));
-        }
-        _ => {}
-    }
-    frame.push_copy(2);
-    frame.push_copy(3);
-    frame.raw_set(1);
+    super::base::set_raw(frame)?;
     Ok(0)
 }

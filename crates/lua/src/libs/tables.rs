@@ -113,15 +113,16 @@ fn move_element(frame: &mut Frame<'_>, from: i32, to: i32) {
 
 fn insert(frame: &mut Frame<'_>) -> Answer {
     frame.arg_table(1)?;
-    writable(frame, 1)?;
     let end = (frame.raw_len(1) as i32).wrapping_add(1);
     match frame.args() {
         2 => {
+            writable(frame, 1)?;
             frame.push_copy(2);
             frame.set_element(1, end);
         }
         3 => {
             let at = frame.arg_int(2, None)?;
+            writable(frame, 1)?;
             let end = end.max(at);
             for index in (at.saturating_add(1)..=end).rev().take_while(|index| *index > at) {
                 frame.step(1)?;
@@ -137,12 +138,12 @@ fn insert(frame: &mut Frame<'_>) -> Answer {
 
 fn remove(frame: &mut Frame<'_>) -> Answer {
     frame.arg_table(1)?;
-    writable(frame, 1)?;
     let end = frame.raw_len(1) as i32;
     let at = frame.arg_int(2, Some(end))?;
     if !(1..=end).contains(&at) {
         return Ok(0);
     }
+    writable(frame, 1)?;
     frame.element(1, at);
     for index in at..end {
         frame.step(1)?;
@@ -194,11 +195,13 @@ fn concat(frame: &mut Frame<'_>) -> Answer {
 
 fn sort(frame: &mut Frame<'_>) -> Answer {
     frame.arg_table(1)?;
-    writable(frame, 1)?;
     if !matches!(frame.kind(2), Kind::None | Kind::Nil | Kind::Function) {
         return Err(frame.type_error(2, "function"));
     }
     let end = frame.raw_len(1) as i32;
+    if end > 1 {
+        writable(frame, 1)?;
+    }
     frame.reserve(40)?;
     Sort { by_function: frame.kind(2) == Kind::Function }.range(frame, 1, end, 0)?;
     Ok(0)

@@ -8,6 +8,7 @@
 
 mod convert;
 mod function;
+mod logged;
 mod run;
 
 use std::sync::Arc;

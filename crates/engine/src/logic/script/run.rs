@@ -8,6 +8,7 @@ use weft_lua::{Called, Frame, Host, Level, Verdict, shebang};
 use weft_protocol::table::{CommandId, CommandSpec, flag};
 
 use super::convert;
+use super::logged::Logged;
 use crate::acl::LogPlace;
 use crate::args::{Args, Composed, find};
 use crate::context::{Local, Locked};
@@ -57,6 +58,8 @@ pub(crate) struct ScriptRun<'r, 'c, 'a, 'b> {
     /// What it has said in the log, as long as it may be taken back and run again, and what that takes in bytes.
     said: Vec<(Level, Box<[u8]>)>,
     said_bytes: usize,
+    /// What its commands take.
+    logged: Logged,
 }
 
 /// The time that something of a script takes: others see it, are served meanwhile, and may end it.
@@ -138,6 +141,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             inner.context().local.counted.begin();
         }
         let now = inner.context().local.began.unwrap_or_else(Instant::now);
+        let logged = Logged::new(inner.context().engine);
         let writes_nothing = subject.flags & (shebang::flag::COMPAT | shebang::flag::NO_WRITES);
         Self {
             inner,
@@ -154,6 +158,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             taking: Taking::new(now),
             said: Vec::new(),
             said_bytes: 0,
+            logged,
         }
     }
 
@@ -203,6 +208,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             return Err(ErrorCode::NeedsWorld.into());
         }
         self.said.iter().for_each(|(level, text)| engine.facts.script_log(*level, text));
+        self.logged.tell(self.inner.context());
         Ok(())
     }
 
@@ -285,7 +291,9 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         let Some(id) = find(words[0], words.get(1).copied()) else {
             return Err("ERR Unknown command called from script".to_owned().into());
         };
-        if is_container(id) {
+        // COMMAND by itself is one too.
+        let is_command = words.len() == 1 && self.inner.context().engine.handler(id).is_some();
+        if is_container(id) && !is_command {
             return Err(of_container(id.spec(), words).into());
         }
         let mut composed = std::mem::take(&mut self.inner.context().local.composed);
@@ -322,7 +330,9 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             self.begin_writing()?;
             self.check_undo()?;
         }
+        let begun = self.logged.begin(id);
         let outcome = self.inner.run(handler, args);
+        self.logged.end(&mut self.inner, args, begun, (self.resp, outcome.as_ref().err()));
         self.inner.context().note_call(args);
         match outcome {
             Ok(()) => Ok(()),
