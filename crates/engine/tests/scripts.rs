@@ -364,10 +364,37 @@ fn read_only_scripts_tell_nobody_anything_either() {
         let script = format!("#!lua flags=no-writes\n{script}");
         assert!(text(&mut bench, client, &["EVAL", &script, "0"]).starts_with(refused), "{script}");
     }
-    // Also where a write had no room: it is not that.
+    // But for a write that had no room: as in Valkey that is said first.
     text(&mut bench, client, &["CONFIG", "SET", "maxmemory", "1"]);
     let script = "return redis.call('SET', 'k', 'v')";
-    assert!(text(&mut bench, client, &["EVAL_RO", script, "0"]).starts_with(refused));
+    assert!(text(&mut bench, client, &["EVAL_RO", script, "0"]).starts_with("-OOM "));
+}
+
+/// As Valkey 9.1.2 answers it.
+#[test]
+fn where_there_is_no_memory_scripts_are_queued_as_they_say_of_themselves() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let library = "#!lua name=l\nredis.register_function('f', function() return 1 end) \
+                   redis.register_function{function_name='reads', callback=function() return 1 end, flags={'no-writes'}}";
+    text(&mut bench, client, &["FUNCTION", "LOAD", library]);
+    text(&mut bench, client, &["CONFIG", "SET", "maxmemory", "1"]);
+    for (request, may) in [
+        (&["EVAL", "return 1", "0"][..], true),
+        (&["EVAL", "#!lua\nreturn 1", "0"], false),
+        (&["EVAL_RO", "#!lua\nreturn 1", "0"], false),
+        (&["EVAL", "#!lua flags=allow-oom\nreturn 1", "0"], true),
+        (&["EVAL", "#!lua flags=no-writes\nreturn 1", "0"], true),
+        (&["FCALL", "f", "0"], false),
+        (&["FCALL_RO", "f", "0"], false),
+        (&["FCALL", "reads", "0"], true),
+    ] {
+        let refused = "-OOM command not allowed when used memory > 'maxmemory'.";
+        assert_eq!(text(&mut bench, client, request) == refused, !may, "{request:?}");
+        text(&mut bench, client, &["MULTI"]);
+        assert_eq!(text(&mut bench, client, request), if may { "QUEUED" } else { refused }, "{request:?}");
+        assert_eq!(text(&mut bench, client, &["EXEC"]).starts_with("-EXECABORT"), !may, "{request:?}");
+    }
 }
 
 #[test]

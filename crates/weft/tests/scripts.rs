@@ -112,6 +112,20 @@ fn a_script_that_loops_is_killed_on_the_one_thread_that_there_is() {
     }
 }
 
+/// As Valkey 9.1.2 has it: nothing of the keyspace is another one.
+#[test]
+fn a_script_that_has_told_others_something_can_be_killed() {
+    let server = serve(&[]);
+    let (mut looping, mut other) = (Client::new(&server), Client::new(&server));
+    for tells in ["redis.call('publish', 'c', 'm')", "redis.call('pfcount', 'none')"] {
+        looping.send(&["EVAL", &format!("{tells} while true do end"), "0"]);
+        other.until_busy();
+        assert_eq!(other.ask(&["SCRIPT", "KILL"]), "+OK", "{tells}");
+        assert_eq!(looping.line(), KILLED, "{tells}");
+        other.until_calm();
+    }
+}
+
 /// A library whose functions loop, one of them behind a write.
 const LOOPING: &str = "#!lua name=looping\n\
     redis.register_function('loops', function() while true do end end) \

@@ -79,7 +79,7 @@ impl Core<'_> {
         if special & special::LIMITED != 0
             && let Tier::Batch(batch) = tier
             && !self.make_room(batch)
-            && needs_memory(self.engine, handler, spec, session)
+            && (needs_memory(self.engine, handler, spec, session) || self.script_needs_memory(args))
         {
             match &mut session.transaction {
                 // A script has begun to take its time, and keeps what would make room.
@@ -158,6 +158,11 @@ impl Core<'_> {
             Some(flags) => flags & shebang::flag::NO_WRITES == 0,
             None => args.spec.flags & (flag::WRITE | flag::MAY_REPLICATE) != 0,
         }
+    }
+    /// Whether a script or function is refused where there is no memory, by what it says of itself.
+    fn script_needs_memory(&mut self, args: &Args<'_>) -> bool {
+        let may_be_full = shebang::flag::ALLOW_OOM | shebang::flag::NO_WRITES;
+        self.flags_of_script(args).is_some_and(|flags| flags & may_be_full == 0)
     }
     /// The flags of the script or function that a command runs, if it is there and says some.
     fn flags_of_script(&mut self, args: &Args<'_>) -> Option<u32> {

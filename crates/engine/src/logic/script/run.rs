@@ -212,20 +212,19 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         Ok(())
     }
 
-    /// A command that is about to write: from now on there is something to take back.
-    /// Not for who has been ended meanwhile, and whose writes would stay.
-    fn begin_writing(&mut self) -> Result<(), String> {
-        if self.wrote {
-            return Ok(());
-        }
+    /// A command that is about to write, or to tell others something: from now on there is something to take back.
+    /// A write is not for who has been ended meanwhile, and whose writes would stay.
+    fn begin_writing(&mut self, is_write: bool) -> Result<(), String> {
         let engine = self.inner.context().engine;
         let undo = engine.settings.script_kill_undo.load(Relaxed);
-        let worker = self.inner.context().local.worker;
-        if !engine.scripts.place(worker).writes(undo) {
-            return Err(killed(self.subject.is_eval).to_owned());
+        if is_write && !self.wrote {
+            let worker = self.inner.context().local.worker;
+            if !engine.scripts.place(worker).writes(undo) {
+                return Err(killed(self.subject.is_eval).to_owned());
+            }
+            self.wrote = true;
         }
-        self.wrote = true;
-        if undo || !self.inner.has_world() {
+        if self.undoing.is_none() && (undo || !self.inner.has_world()) {
             self.undoing = Some(self.inner.begin_undo());
         }
         Ok(())
@@ -308,7 +307,6 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         // What may be told to others counts as a write: a pause of writes lets what is read-only pass.
         let writes = id.spec().flags & (flag::WRITE | flag::MAY_REPLICATE) != 0;
         let handler = match self.inner.admit(args) {
-            Err(Refusal::NoRoom) if writes && self.read_only => return Err(READ_ONLY.to_owned().into()),
             // Only before its first write is a script stopped by a lack of memory: it could not take that back.
             Err(Refusal::NoRoom) if self.wrote || self.may_be_full() => {
                 self.inner.rejected(id, -1);
@@ -327,7 +325,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         };
         let args = &known;
         if writes {
-            self.begin_writing()?;
+            self.begin_writing(id.spec().flags & flag::WRITE != 0)?;
             self.check_undo()?;
         }
         let begun = self.logged.begin(id);
