@@ -102,8 +102,10 @@ pub struct Place {
     killed: AtomicBool,
     /// That is so since the server stops, and nothing of it is kept.
     stopped: AtomicBool,
-    /// It has written, and cannot be taken back.
+    /// It has written.
     wrote: AtomicBool,
+    /// What it has written is taken back if it is killed: so it was set when it began to write.
+    takes_back: AtomicBool,
 }
 
 /// Told of a call of a command inside a script, and what it answered; of one that was refused, the error's line.
@@ -332,7 +334,7 @@ impl Scripts {
         running.min_by_key(|running| running.since)
     }
     /// SCRIPT KILL, FUNCTION KILL.
-    pub fn kill(&self, is_eval: bool, undo: bool) -> Result {
+    pub fn kill(&self, is_eval: bool) -> Result {
         let mut refused = None;
         // What has run for longest is meant.
         let since = |place: &Place| place.running.lock().as_ref().map(|running| running.since);
@@ -342,7 +344,7 @@ impl Scripts {
         for (_, place) in places {
             let running = place.running.lock();
             let Some(running) = &*running else { continue };
-            if place.wrote.load(Relaxed) && !undo {
+            if place.wrote.load(Relaxed) && !place.takes_back.load(Relaxed) {
                 refused = Some(Error::with_prefix("UNKILLABLE", UNKILLABLE));
             } else if running.is_eval != is_eval {
                 refused = Some(busy(running.is_eval));
@@ -432,6 +434,7 @@ impl Place {
         let _running = self.running.lock();
         let may = undo || !self.is_killed();
         self.wrote.store(may, Relaxed);
+        self.takes_back.store(undo, Relaxed);
         may
     }
 }
@@ -439,6 +442,21 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Otherwise who sets it in the middle could have half of a script stay.
+    #[test]
+    fn whether_a_kill_takes_back_is_as_it_was_when_writing_began() {
+        let scripts = Scripts::new(1);
+        let place = scripts.place(0);
+        let running =
+            || Running { name: (*b"x").into(), command: Vec::new(), is_eval: true, since: Instant::now() };
+        for undo in [false, true] {
+            place.show(running);
+            assert!(place.writes(undo) && !place.is_killed());
+            assert_eq!((scripts.kill(true).is_ok(), place.is_killed()), (undo, undo));
+            place.clear();
+        }
+    }
 
     #[test]
     fn sources_have_a_limit_together_and_those_of_eval_give_way() {

@@ -337,8 +337,7 @@ fn stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) 
 }
 
 fn kill(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
-    let undo = context.engine.settings.script_kill_undo.load(Relaxed);
-    context.engine.scripts.kill(false, undo)?;
+    context.engine.scripts.kill(false)?;
     sink.ok();
     Ok(())
 }

@@ -344,8 +344,7 @@ fn flush(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
 }
 
 fn kill(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
-    let undo = context.engine.settings.script_kill_undo.load(Relaxed);
-    context.engine.scripts.kill(true, undo)?;
+    context.engine.scripts.kill(true)?;
     sink.ok();
     Ok(())
 }

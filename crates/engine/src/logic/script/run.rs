@@ -46,6 +46,8 @@ pub(crate) struct ScriptRun<'r, 'c, 'a, 'b> {
     /// It must not write.
     read_only: bool,
     wrote: bool,
+    /// `script-kill-undo`, as it was when it began.
+    takes_back: bool,
     undoing: Option<Undoing>,
     /// It has come to more than is locked.
     pub strayed: bool,
@@ -141,7 +143,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             inner.context().local.counted.begin();
         }
         let now = inner.context().local.began.unwrap_or_else(Instant::now);
-        let logged = Logged::new(inner.context().engine);
+        let engine = inner.context().engine;
         let writes_nothing = subject.flags & (shebang::flag::COMPAT | shebang::flag::NO_WRITES);
         Self {
             inner,
@@ -150,6 +152,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             resp: 2,
             read_only: subject.read_only || writes_nothing == shebang::flag::NO_WRITES,
             wrote: false,
+            takes_back: engine.settings.script_kill_undo.load(Relaxed),
             undoing: None,
             strayed: false,
             killed: false,
@@ -158,7 +161,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             taking: Taking::new(now),
             said: Vec::new(),
             said_bytes: 0,
-            logged,
+            logged: Logged::new(engine),
         }
     }
 
@@ -215,16 +218,14 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
     /// A command that is about to write, or to tell others something: from now on there is something to take back.
     /// A write is not for who has been ended meanwhile, and whose writes would stay.
     fn begin_writing(&mut self, is_write: bool) -> Result<(), String> {
-        let engine = self.inner.context().engine;
-        let undo = engine.settings.script_kill_undo.load(Relaxed);
         if is_write && !self.wrote {
-            let worker = self.inner.context().local.worker;
-            if !engine.scripts.place(worker).writes(undo) {
+            let context = self.inner.context();
+            if !context.engine.scripts.place(context.local.worker).writes(self.takes_back) {
                 return Err(killed(self.subject.is_eval).to_owned());
             }
             self.wrote = true;
         }
-        if self.undoing.is_none() && (undo || !self.inner.has_world()) {
+        if self.undoing.is_none() && (self.takes_back || !self.inner.has_world()) {
             self.undoing = Some(self.inner.begin_undo());
         }
         Ok(())
