@@ -69,8 +69,9 @@ pub(crate) const RESUMED_PER_TICK_MAX: usize = 256;
 pub(crate) const TIMERS_PER_TICK_MAX: usize = 256;
 pub(crate) const MESSAGES_PER_TICK_MAX: usize = 512;
 /// What a tick tells of all that clients have subscribed to: of messages above, those to one client count as one. Each
-/// costs a tenth of a microsecond.
+/// costs a tenth of a microsecond, and counts once more for each of so many bytes.
 pub(crate) const PUSHES_PER_TICK_MAX: usize = 8192;
+pub(crate) const PUSH_COST_BYTES: usize = 1 << 10;
 /// Once a client has got so much of that, it is seen whether it owes too much.
 pub(crate) const PUSHED_BYTES_MAX: usize = 16 << 10;
 /// What a tick spends on channels of connections that go away: one for each whose wait is given up, and for each page

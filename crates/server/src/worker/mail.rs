@@ -16,6 +16,8 @@ use std::sync::Arc;
 use weft_engine::mailbox::{Mailbox, Message, Recipient};
 use weft_engine::push::Push;
 
+use crate::limits::PUSH_COST_BYTES;
+
 /// Pushes that are put in order together: their places in a run have 16 bits.
 const RUN_MAX: usize = 1 << 16;
 /// Room for more messages than this is given back.
@@ -23,8 +25,8 @@ const KEPT_MAX: usize = 1 << 14;
 
 /// What is to be told next.
 pub(super) enum Next {
-    /// Pushes of one client: so many of the run, from [`Mail::pushes`].
-    Pushes(Recipient, usize),
+    /// Pushes of one client: so many of the run, from [`Mail::pushes`]; and what they cost.
+    Pushes(Recipient, usize, usize),
     /// Anything else.
     Message(Message),
 }
@@ -72,17 +74,23 @@ impl Mail {
     pub(super) fn stops(&self) -> bool {
         self.messages[self.at..].iter().any(|message| matches!(message, Message::Stop))
     }
-    /// What is told next, of pushes at most so many.
-    pub(super) fn next(&mut self, pushes_max: usize) -> Option<Next> {
+    /// What is told next; of pushes one, or as many as cost so much.
+    pub(super) fn next(&mut self, cost_max: usize) -> Option<Next> {
         if self.told == self.order.len() {
             self.begin_run();
         }
         if let Some(&first) = self.order.get(self.told) {
             let (to, _) = self.push(first)?;
-            let same = |&&place: &&u64| self.push(place).is_some_and(|(other, _)| other == to);
-            let count = self.order[self.told..].iter().take(pushes_max).take_while(same).count();
+            let (mut count, mut cost) = (0, 0);
+            while (count == 0 || cost < cost_max)
+                && let Some(&place) = self.order.get(self.told + count)
+                && let Some((_, push)) = self.push(place).filter(|(other, _)| *other == to)
+            {
+                count += 1;
+                cost += 1 + push.bytes() / PUSH_COST_BYTES;
+            }
             self.told += count;
-            return Some(Next::Pushes(to, count));
+            return Some(Next::Pushes(to, count, cost));
         }
         let message = replace(self.messages.get_mut(self.at)?, Message::Resume);
         self.at += 1;
@@ -127,7 +135,8 @@ mod tests {
         let mut all = Vec::new();
         while let Some(next) = mail.next(pushes_max) {
             match next {
-                Next::Pushes(to, count) => {
+                Next::Pushes(to, count, cost) => {
+                    assert_eq!(count, cost, "they are short");
                     let number = |push: &Push| match push {
                         Push::TrackingRedirBroken(number) => *number,
                         other => panic!("{other:?}"),
@@ -181,6 +190,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_long_costs_more() {
+        let mailbox = Mailbox::default();
+        let mut mail = Mail::default();
+        let long = Arc::new(Push::message("message", b"c", &[0; 4 * PUSH_COST_BYTES], 1));
+        (0..5).for_each(|_| mailbox.send(Message::Push(to(1, 0), Arc::clone(&long))));
+        mail.fill(&mailbox, false);
+        for (cost_max, count) in [(1, 1), (6, 2), (usize::MAX, 2)] {
+            let next = mail.next(cost_max);
+            assert!(matches!(next, Some(Next::Pushes(_, told, cost)) if told == count && cost == 5 * count));
+        }
+    }
+
+    #[test]
     fn what_is_not_told_is_taken_out_before_anything_else() {
         let mailbox = Mailbox::default();
         let mut mail = Mail::default();
@@ -193,7 +215,7 @@ mod tests {
         // More than a run.
         send(RUN_MAX as u64 + 2);
         mail.fill(&mailbox, false);
-        assert!(matches!(mail.next(10), Some(Next::Pushes(_, 10))));
+        assert!(matches!(mail.next(10), Some(Next::Pushes(_, 10, 10))));
         send(1);
         mail.tidy();
         mail.fill(&mailbox, false);

@@ -34,8 +34,8 @@ impl Worker<'_> {
             self.messages_left -= 1;
             match next {
                 Next::Message(message) => self.apply(message),
-                Next::Pushes(to, count) => {
-                    self.pushes_left -= count;
+                Next::Pushes(to, count, cost) => {
+                    self.pushes_left = self.pushes_left.saturating_sub(cost);
                     self.push_all(to, mail.pushes(count));
                 }
             }
