@@ -194,7 +194,7 @@ impl<'e> Worker<'e> {
         self.ready.clear();
         self.see_to_passing();
         self.run_batch();
-        // What clients have told each other goes with what they have asked for.
+        // What clients have told each other goes with what they have asked for, unless there is too much of it.
         if !self.is_behind {
             self.take_messages(false);
         }

@@ -7,8 +7,6 @@ use crate::args::{Args, Slot};
 
 /// What cleared commands keep of their memory, of each kind.
 const KEPT_BYTES_MAX: usize = 8 << 10;
-/// A command of more bytes than this gets as much room as it takes, and no more.
-const ROOMY_BYTES_MAX: usize = 64 << 10;
 
 /// Where a command begins.
 #[derive(Clone, Copy, Debug)]
@@ -27,14 +25,11 @@ pub struct Queued {
 }
 
 impl Queued {
-    /// Copies a command. Says what memory that takes.
+    /// Copies a command. Says what it takes of the memory that all lie in, which may be twice as large.
     pub fn push(&mut self, args: &Args<'_>) -> usize {
         let (bytes, slots) = (self.bytes.len(), self.slots.len());
         self.each.push(Begin { spec: args.spec, bytes, slots });
         for argument in args.rest(0) {
-            if argument.len() > ROOMY_BYTES_MAX {
-                self.bytes.reserve_exact(argument.len());
-            }
             let (offset, len) = ((self.bytes.len() - bytes) as u32, argument.len() as u32);
             self.slots.push(Slot::Frame { offset, len });
             self.bytes.extend_from_slice(argument);
@@ -80,7 +75,7 @@ mod tests {
     fn commands_read_as_they_were_queued() {
         let spec = |name: &str| table::by_name(name.as_bytes()).unwrap().spec();
         let own = |words: &[&str]| OwnedArgs::new(spec(words[0]), words.iter().map(|word| word.as_bytes()));
-        let (incr, large) = (own(&["INCR", "k"]), own(&["SET", "long", &"x".repeat(ROOMY_BYTES_MAX + 1)]));
+        let (incr, large) = (own(&["INCR", "k"]), own(&["SET", "long", &"x".repeat(100 << 10)]));
         // A typed one: its name is not there, and a number is none of the bytes.
         let (texts, slots) = (Texts::default(), [Slot::Frame { offset: 1, len: 1 }, Slot::Int(60)]);
         let typed = Args::new(spec("EXPIRE"), (&slots, false, 0), (b"?k", b"", &texts));

@@ -142,11 +142,10 @@ impl Core<'_> {
         }
     }
 
-    /// Commands of a transaction are about to run, whose time is EXEC's too, from when that began.
+    /// Commands of a transaction are about to run, whose time is EXEC's too.
     pub(super) fn begin_inner(&mut self) -> Outer {
         std::mem::swap(&mut self.quick, &mut self.quick_outside);
-        let started = self.local.began.unwrap_or_else(Instant::now);
-        Outer { started, charged_ns: self.charged_ns }
+        Outer { started: Instant::now(), charged_ns: self.charged_ns }
     }
     /// They have run: quick ones share what the others have not taken. To the batch all of it is EXEC's time.
     pub(super) fn charge_inner(&mut self, outer: Outer) {

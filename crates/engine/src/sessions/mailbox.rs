@@ -364,6 +364,29 @@ mod tests {
         assert_eq!(taken(&mailboxes), (HashMap::from([(1, 3), (2, 3)]), vec![1]));
     }
 
+    /// A worker that takes again is not woken; what came meanwhile is there when it does, and behind that it is woken.
+    #[test]
+    fn who_stays_awake_is_not_woken() {
+        let wakes = Arc::new(AtomicUsize::new(0));
+        let mailbox = Mailbox::default();
+        let counted = Arc::clone(&wakes);
+        mailbox.set_waker(move || drop(counted.fetch_add(1, Ordering::SeqCst)));
+        let mut messages = Vec::new();
+        for awake in [false, true, false] {
+            mailbox.take_into(&mut messages);
+            if awake {
+                mailbox.stay_awake();
+            }
+            (messages.clear(), wakes.store(0, Ordering::SeqCst));
+            (0..3).for_each(|_| mailbox.send(Message::Resume));
+            assert_eq!(wakes.load(Ordering::SeqCst), usize::from(!awake));
+            mailbox.take_into(&mut messages);
+            assert_eq!(messages.len(), 3);
+            mailbox.send(Message::Resume);
+            assert_eq!(wakes.load(Ordering::SeqCst), 1 + usize::from(!awake), "it may sleep now");
+        }
+    }
+
     #[test]
     fn what_says_little_takes_its_memory_too() {
         let mailboxes = Mailboxes::new(1);

@@ -54,13 +54,12 @@ impl Push {
         }
         message
     }
-    /// Bytes of what it says, without their form.
+    /// Bytes of what it says, without their form: so many count for each who gets it. That it is kept written too is
+    /// once for all.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
-            Self::Message { channel, payload, resp, .. } => {
-                channel.len() + payload.len() + resp.as_ref().map_or(0, |resp| resp.len())
-            }
+            Self::Message { channel, payload, .. } => channel.len() + payload.len(),
             Self::PatternMessage { pattern, channel, payload } => {
                 pattern.len() + channel.len() + payload.len()
             }
@@ -122,5 +121,37 @@ impl Push {
         let Some(keys) = keys else { return sink.null_array() };
         sink.array(keys.len());
         keys.iter().for_each(|key| sink.bulk(key));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(push: &Push, protocol: Protocol) -> Vec<u8> {
+        let mut output = Output::default();
+        push.write(&mut ReplySink::new(&mut output, Wire { protocol, channel: 7 }));
+        output.to_vec()
+    }
+
+    /// To however many it goes: to those who get it, and to those who count what waits for them.
+    #[test]
+    fn what_is_written_once_for_many_is_what_each_would_get() {
+        for len in [0, 1, WRITTEN_BYTES_MAX, WRITTEN_BYTES_MAX + 1] {
+            let payload = vec![b'x'; len];
+            for kind in ["message", "smessage"] {
+                let [few, many] = [RECEIVERS_MIN - 1, RECEIVERS_MIN]
+                    .map(|receivers| Push::message(kind, b"news", &payload, receivers));
+                let is_kept = |push: &Push| matches!(push, Push::Message { resp: Some(_), .. });
+                assert_eq!((is_kept(&few), is_kept(&many)), (false, len <= WRITTEN_BYTES_MAX));
+                assert_eq!(few.bytes(), many.bytes());
+                for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
+                    assert_eq!(written(&few, protocol), written(&many, protocol), "{len} {kind}");
+                }
+            }
+        }
+        let many = Push::message("message", b"c", b"m", RECEIVERS_MIN);
+        assert_eq!(written(&many, Protocol::Resp2), b"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n");
+        assert_eq!(written(&many, Protocol::Resp3), b">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n");
     }
 }

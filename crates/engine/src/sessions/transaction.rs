@@ -103,3 +103,32 @@ impl Transaction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::OwnedArgs;
+    use weft_protocol::table;
+    use weft_store::{Config, Keyspace};
+
+    #[test]
+    fn the_next_transaction_finds_nothing_of_the_last_one_but_its_memory() {
+        let spec = table::by_name(b"SET").unwrap().spec();
+        let set = OwnedArgs::new(spec, [&b"SET"[..], b"k", &[b'x'; 100 << 10]].into_iter());
+        let watched =
+            || Watched { db: 0, key: (*b"k").into(), there: false, version: WatchVersion::default() };
+        let mut transaction = Box::<Transaction>::default();
+        (transaction.open, transaction.refused, transaction.no_room, transaction.db) =
+            (true, true, true, Some(3));
+        transaction.queued_bytes = transaction.queued.push(&set.args());
+        transaction.ahead.push((0, Box::new(())));
+        transaction.watch(1, watched());
+        transaction.watched.clear();
+        let next = transaction.renewed().expect("no watch is left");
+        assert!(!next.open && !next.refused && !next.no_room && next.db.is_none() && next.queued.is_empty());
+        assert!(next.queued_bytes == 0 && next.ahead.is_empty() && next.places.is_empty() && next.stale == 0);
+        let mut with_watch = Box::<Transaction>::default();
+        with_watch.watch(1, watched());
+        assert!(with_watch.renewed().is_none(), "its watches have yet to be given back");
+    }
+}

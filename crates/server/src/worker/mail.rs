@@ -56,7 +56,7 @@ impl Mail {
             mailbox.stay_awake();
         }
     }
-    /// Lets go of what has been told, if all has.
+    /// Lets go of what has been told, if all has: until then it keeps its memory.
     pub(super) fn tidy(&mut self) {
         if self.waiting() == 0 {
             (self.at, self.told) = (0, 0);
