@@ -369,6 +369,7 @@ fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
         info: Arc::clone(info),
         transaction: None,
         subscriptions: None,
+        has_left: false,
         wait: None,
         forwarded: 0,
         joins: false,

@@ -133,6 +133,7 @@ impl Engine {
     pub(crate) fn unsubscribe_all(&self, session: &mut Session) {
         if let Some(all) = session.subscriptions.take() {
             let id = session.id();
+            session.has_left = true;
             all.channels.iter().for_each(|name| self.pubsub.unsubscribe(Space::Global, name, id));
             all.shard_channels.iter().for_each(|name| self.pubsub.unsubscribe(Space::Shard, name, id));
             all.patterns.iter().for_each(|name| self.pubsub.unsubscribe_pattern(name, id));

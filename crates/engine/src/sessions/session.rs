@@ -13,6 +13,7 @@ use crate::acl::{LogPlace, User};
 use crate::asked::Asked;
 use crate::charge::Charge;
 use crate::mailbox::{Address, Recipient};
+use crate::push::Push;
 use crate::reply::{Protocol, Wire};
 use crate::transaction::Transaction;
 use crate::waits::Wait;
@@ -257,6 +258,8 @@ pub struct Session {
     pub transaction: Option<Box<Transaction>>,
     /// What it is subscribed to.
     pub subscriptions: Option<Box<Subscriptions>>,
+    /// It has left some of that: of what was published before something may still come.
+    pub(crate) has_left: bool,
     /// The request that is blocked. While there is one, no other request of the session may run.
     pub wait: Option<Box<Wait>>,
     /// Requests that another server runs, and whose replies have not come. While there are some, others run only if
@@ -303,6 +306,24 @@ impl Session {
         self.info.queued.store(commands as u32, Relaxed);
         let before = self.info.queued_bytes.swap(bytes as u64, Relaxed);
         self.info.connection.queued_bytes.fetch_add((bytes as u64).wrapping_sub(before), Relaxed);
+    }
+    /// Whether it hears a push: it does not once it has left what that is of, and been told so.
+    #[inline]
+    #[must_use]
+    pub fn hears(&self, push: &Push) -> bool {
+        !self.has_left || self.is_subscribed_to(push)
+    }
+    #[cold]
+    fn is_subscribed_to(&self, push: &Push) -> bool {
+        let all = self.subscriptions.as_deref();
+        match push {
+            Push::Message { kind: "smessage", channel, .. } => {
+                all.is_some_and(|all| all.shard_channels.contains(channel))
+            }
+            Push::Message { channel, .. } => all.is_some_and(|all| all.channels.contains(channel)),
+            Push::PatternMessage { pattern, .. } => all.is_some_and(|all| all.patterns.contains(pattern)),
+            Push::Invalidate(_) | Push::TrackingRedirBroken(_) | Push::Monitor(_) => true,
+        }
     }
     /// What others see of its subscriptions; without any it holds no memory for them.
     pub(crate) fn show_subscriptions(&mut self) {

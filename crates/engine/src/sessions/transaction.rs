@@ -115,8 +115,11 @@ mod tests {
     fn the_next_transaction_finds_nothing_of_the_last_one_but_its_memory() {
         let spec = table::by_name(b"SET").unwrap().spec();
         let set = OwnedArgs::new(spec, [&b"SET"[..], b"k", &[b'x'; 100 << 10]].into_iter());
-        let watched =
-            || Watched { db: 0, key: (*b"k").into(), there: false, version: WatchVersion::default() };
+        let keyspace = Keyspace::new(Config::default());
+        let key = keyspace.key(b"k");
+        let mut worker = keyspace.worker().expect("there is a place");
+        let version = worker.enter().lock(&key).watches().add(0, key.hash()).expect("there is room");
+        let watched = || Watched { db: 0, key: (*b"k").into(), there: false, version };
         let mut transaction = Box::<Transaction>::default();
         (transaction.open, transaction.refused, transaction.no_room, transaction.db) =
             (true, true, true, Some(3));

@@ -124,14 +124,18 @@ impl Worker<'_> {
         } else if let Some((session, output)) = self.io.client(index, channel) {
             let from = output.end();
             let mut sink = ReplySink::new(output, session.wire);
-            first.write(&mut sink);
-            if session.wire.protocol != Protocol::Respb {
-                let until = sink.len().saturating_add(PUSHED_BYTES_MAX);
-                while sink.len() < until
-                    && let Some(push) = pushes.next()
-                {
+            let mut tell = |push: &Push| {
+                if session.hears(push) {
                     push.write(&mut sink);
                 }
+                sink.len()
+            };
+            let begun = tell(first);
+            if session.wire.protocol != Protocol::Respb {
+                let until = begun.saturating_add(PUSHED_BYTES_MAX);
+                while let Some(push) = pushes.next()
+                    && tell(push) < until
+                {}
             }
             engine.withhold_brought(output, from, false);
         }

@@ -12,6 +12,7 @@ mod http_resources;
 mod http_stored;
 mod http_streams;
 mod http_traces;
+mod pushes;
 mod tls;
 mod turns;
 mod withheld;

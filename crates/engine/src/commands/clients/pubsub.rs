@@ -120,6 +120,7 @@ fn unsubscribe(
             had
         });
         if had {
+            context.session.has_left = true;
             leave(context, kind, name);
         }
         answer(sink, kind.names().1, Some(name), kind.count(context.session));
