@@ -370,14 +370,17 @@ mod tests {
         let wakes = Arc::new(AtomicUsize::new(0));
         let mailbox = Mailbox::default();
         let counted = Arc::clone(&wakes);
-        mailbox.set_waker(move || drop(counted.fetch_add(1, Ordering::SeqCst)));
+        mailbox.set_waker(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+        });
         let mut messages = Vec::new();
         for awake in [false, true, false] {
             mailbox.take_into(&mut messages);
             if awake {
                 mailbox.stay_awake();
             }
-            (messages.clear(), wakes.store(0, Ordering::SeqCst));
+            messages.clear();
+            wakes.store(0, Ordering::SeqCst);
             (0..3).for_each(|_| mailbox.send(Message::Resume));
             assert_eq!(wakes.load(Ordering::SeqCst), usize::from(!awake));
             mailbox.take_into(&mut messages);
