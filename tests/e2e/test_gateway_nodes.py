@@ -99,15 +99,20 @@ class BehindSentinel(unittest.TestCase):
                 with gateway(f"sentinel+tls://127.0.0.1:{tls_port}/main", "--upstream-ca", others.file) as server, server.connect() as wire:
                     self.assertIn("cannot be reached", wire.call("GET", "k"))
 
+    def behind_a_sentinel(self, folder):
+        """A gateway, the master that its sentinel names, and a server that may become one."""
+        one, two = Redis(), Redis()
+        self.addCleanup(one.stop)
+        self.addCleanup(two.stop)
+        sentinel = Sentinel(folder, one.port)
+        self.addCleanup(sentinel.stop)
+        server = gateway(f"sentinel://127.0.0.1:{sentinel.port}/main", *PATIENT, threads=1)
+        self.addCleanup(server.stop)
+        return server, one, two
+
     def test_a_script_that_says_it_is_a_copy(self):
         with tempfile.TemporaryDirectory() as folder:
-            one, two = Redis(), Redis()
-            self.addCleanup(one.stop)
-            self.addCleanup(two.stop)
-            sentinel = Sentinel(folder, one.port)
-            self.addCleanup(sentinel.stop)
-            server = gateway(f"sentinel://127.0.0.1:{sentinel.port}/main", *PATIENT, threads=1)
-            self.addCleanup(server.stop)
+            server, one, two = self.behind_a_sentinel(folder)
 
             def connections():
                 return [line for line in admin.call("INFO", "stats").splitlines() if line.startswith("total_connections_received:")]
@@ -126,13 +131,7 @@ class BehindSentinel(unittest.TestCase):
 
     def test_a_copy_is_left_by_who_sends_only_transactions(self):
         with tempfile.TemporaryDirectory() as folder:
-            one, two = Redis(), Redis()
-            self.addCleanup(one.stop)
-            self.addCleanup(two.stop)
-            sentinel = Sentinel(folder, one.port)
-            self.addCleanup(sentinel.stop)
-            server = gateway(f"sentinel://127.0.0.1:{sentinel.port}/main", *PATIENT, threads=1)
-            self.addCleanup(server.stop)
+            server, one, two = self.behind_a_sentinel(folder)
 
             def together(first):
                 wire.send(b"".join(request(*words) for words in (first, ("MULTI",), ("INCR", "n"), ("EXEC",))))

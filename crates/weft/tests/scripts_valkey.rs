@@ -323,9 +323,7 @@ fn scripts_of_users_with_few_rights_are_answered_as_in_valkey() {
         }
         // Why, which object and whose: the fields of ACL LOG that are of neither's clock.
         let logged = [&mut theirs, &mut ours].map(|connection| {
-            let Ok(Reply::Array(entries)) = connection.command(&["ACL", "LOG", "128"]) else {
-                panic!("a list")
-            };
+            let entries = list(connection, &["ACL", "LOG", "128"]);
             let shown = |entry: &Reply| match entry {
                 Reply::Array(fields) => format!("{:?}", &fields[..10]),
                 other => panic!("{other:?}"),
@@ -341,11 +339,17 @@ fn scripts_of_users_with_few_rights_are_answered_as_in_valkey() {
     assert!(different.is_empty(), "{}:\n{}", different.len(), different.join("\n"));
 }
 
+/// A reply that is a list.
+fn list(connection: &mut Connection, words: &[&str]) -> Vec<Reply> {
+    match connection.command(words) {
+        Ok(Reply::Array(entries)) => entries,
+        other => panic!("{words:?}: {other:?}"),
+    }
+}
+
 /// The arguments of what a log has, the newest first, and whose it was; of large replies how long they were.
 fn logged(connection: &mut Connection, log: &str) -> Vec<String> {
-    let Ok(Reply::Array(entries)) = connection.command(&["COMMANDLOG", "GET", "100", log]) else {
-        panic!("a list")
-    };
+    let entries = list(connection, &["COMMANDLOG", "GET", "100", log]);
     let shown = |entry: &Reply| match entry {
         Reply::Array(fields) if log == "slow" => format!("{:?} {:?}", fields[3], fields[5]),
         Reply::Array(fields) => format!("{:?} {:?} {:?}", fields[2], fields[3], fields[5]),

@@ -369,9 +369,7 @@ impl<'a> Args<'a> {
     /// The same arguments, owned.
     #[must_use]
     pub fn to_owned_args(&self) -> OwnedArgs {
-        // Each is written once, into memory of the right size.
-        let bytes = self.rest(0).map(<[u8]>::len).sum();
-        OwnedArgs::sized(self.spec, self.rest(0), (self.len(), bytes))
+        OwnedArgs::new(self.spec, self.rest(0))
     }
 }
 
@@ -386,20 +384,15 @@ pub struct OwnedArgs {
 impl OwnedArgs {
     /// Copies arguments, the name first.
     pub fn new<'b>(spec: &'static CommandSpec, arguments: impl Iterator<Item = &'b [u8]>) -> Self {
-        Self::sized(spec, arguments, (0, 0))
-    }
-    /// The same of so many with so many bytes.
-    fn sized<'b>(
-        spec: &'static CommandSpec,
-        arguments: impl Iterator<Item = &'b [u8]>,
-        (count, bytes): (usize, usize),
-    ) -> Self {
-        let (mut frame, mut slots) = (Vec::with_capacity(bytes), Vec::with_capacity(count));
-        for argument in arguments {
-            slots.push(Slot::Frame { offset: frame.len() as u32, len: argument.len() as u32 });
-            frame.extend_from_slice(argument);
-        }
-        Self { spec, frame: frame.into(), slots: slots.into() }
+        let mut frame = Vec::new();
+        let slots = arguments
+            .map(|argument| {
+                let offset = frame.len() as u32;
+                frame.extend_from_slice(argument);
+                Slot::Frame { offset, len: argument.len() as u32 }
+            })
+            .collect();
+        Self { spec, frame: frame.into(), slots }
     }
     /// To read them.
     #[must_use]

@@ -8,7 +8,7 @@ use crate::context::{Context, Locked};
 use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::reply::ReplySink;
-use crate::transaction::Watched;
+use crate::transaction::{Transaction, Watched};
 
 pub(crate) const LIST: &[Entry] = &[
     ("MULTI", Scope::None, multi),
@@ -21,9 +21,14 @@ pub(crate) const LIST: &[Entry] = &[
 /// Keys that one session may watch.
 const WATCHED_MAX: usize = 1 << 20;
 
-fn multi(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
+/// The client's transaction, which begins if there is none: in the memory of one that has ended.
+fn begun<'c>(context: &'c mut Context<'_, '_>) -> &'c mut Transaction {
     let spare = &mut context.local.spare_transaction;
-    let transaction = context.session.transaction.get_or_insert_with(|| spare.take().unwrap_or_default());
+    context.session.transaction.get_or_insert_with(|| spare.take().unwrap_or_default())
+}
+
+fn multi(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
+    let transaction = begun(context);
     if transaction.open {
         transaction.refused = true;
         return Err(Error::err("MULTI calls can not be nested"));
@@ -72,8 +77,7 @@ fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         let there = shard.exists(&mut op, &key);
         let version = room.then(|| shard.watches().add(db, key.hash())).flatten();
         let version = version.ok_or_else(|| Error::new(ErrorCode::Limit, "too many watched keys"))?;
-        let spare = &mut context.local.spare_transaction;
-        let transaction = context.session.transaction.get_or_insert_with(|| spare.take().unwrap_or_default());
+        let transaction = begun(context);
         transaction.held.add(&connection, of_name(name));
         transaction.watch(key.hash(), Watched { db, key: name.into(), there, version });
     }
