@@ -293,10 +293,19 @@ fn scripts_that_take_long_have_turns() {
             assert!(more <= 1, "{more} in one tick");
             spun += more;
         }
-        // Short ones run together.
-        write(&mut spinning, &line(&[b"EVAL", b"return 'short'", b"0"]).repeat(6));
-        alone.tick();
-        alone.tick();
-        assert_eq!(String::from_utf8_lossy(&received(&mut spinning)).matches("short").count(), 6);
+        // Short ones run together: at some time all of them are answered in one tick, though one that a busy machine
+        // holds up may have taken its turn for itself.
+        let short = line(&[b"EVAL", b"return 'short'", b"0"]).repeat(6);
+        let together = (0..50).any(|_| {
+            write(&mut spinning, &short);
+            let (mut answered, mut most) = (0, 0);
+            while answered < 6 {
+                alone.tick();
+                let now = String::from_utf8_lossy(&received(&mut spinning)).matches("short").count();
+                (answered, most) = (answered + now, most.max(now));
+            }
+            most == 6
+        });
+        assert!(together, "each had a turn of its own");
     }
 }
