@@ -33,6 +33,9 @@ pub(super) fn decode(frame: &mut Frame<'_>) -> Answer {
     }
 }
 
+/// Whole numbers of so many digits are doubles, each its own.
+const EXACT_DIGITS: usize = 15;
+
 struct Decoder<'t> {
     text: &'t [u8],
     at: usize,
@@ -95,10 +98,22 @@ impl Decoder<'_> {
         frame.error(format!("Expected {what} but found {found} at character {}", token.at + 1))
     }
 
-    fn token(&mut self, frame: &mut Frame<'_>) -> Token {
+    #[inline]
+    fn skip_blanks(&mut self) {
         while matches!(self.byte(0), b' ' | b'\t' | b'\n' | b'\r') {
             self.at += 1;
         }
+    }
+    /// Takes a sign where it comes next. Where it does not, the next token says what is there.
+    #[inline]
+    fn takes(&mut self, sign: u8) -> bool {
+        self.skip_blanks();
+        let comes = self.byte(0) == sign;
+        self.at += usize::from(comes);
+        comes
+    }
+    fn token(&mut self, frame: &mut Frame<'_>) -> Token {
+        self.skip_blanks();
         let at = self.at;
         let single = match self.byte(0) {
             b'{' => What::ObjectBegin,
@@ -175,8 +190,7 @@ impl Decoder<'_> {
             }
             let rest = &self.text[self.at..];
             let piece = &rest[..rest.len().min(PIECE_BYTES)];
-            let plain =
-                piece.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0)).unwrap_or(piece.len());
+            let plain = plain_len(piece);
             if has_escapes {
                 self.unescaped.extend_from_slice(&piece[..plain]);
             }
@@ -268,29 +282,30 @@ impl Decoder<'_> {
     fn object(&mut self, frame: &mut Frame<'_>) -> Result<(), Raise> {
         self.descend(frame)?;
         frame.push_table(0, 0);
-        let mut token = self.token(frame);
-        while token.kind != What::ObjectEnd {
-            frame.step(1)?;
-            let What::String(from, to, has_escapes) = token.kind else {
-                return Err(self.expected(frame, "object key string", &token));
-            };
-            self.push_string(frame, from, to, has_escapes);
-            let colon = self.token(frame);
-            if colon.kind != What::Colon {
-                return Err(self.expected(frame, "colon", &colon));
-            }
-            let value = self.token(frame);
-            self.value(frame, value)?;
-            frame.raw_set(-3);
-            let end = self.token(frame);
-            match end.kind {
-                What::ObjectEnd => break,
-                What::Comma => token = self.token(frame),
-                _ => return Err(self.expected(frame, "comma or object end", &end)),
-            }
-            // Only right behind the brace may there be none.
-            if token.kind == What::ObjectEnd {
-                return Err(self.expected(frame, "object key string", &token));
+        // Only right behind the brace may there be no key.
+        if !self.takes(b'}') {
+            loop {
+                frame.step(1)?;
+                let key = self.token(frame);
+                let What::String(from, to, has_escapes) = key.kind else {
+                    return Err(self.expected(frame, "object key string", &key));
+                };
+                self.push_string(frame, from, to, has_escapes);
+                if !self.takes(b':') {
+                    let found = self.token(frame);
+                    return Err(self.expected(frame, "colon", &found));
+                }
+                let value = self.token(frame);
+                self.value(frame, value)?;
+                frame.raw_set(-3);
+                if self.takes(b',') {
+                    continue;
+                }
+                if self.takes(b'}') {
+                    break;
+                }
+                let found = self.token(frame);
+                return Err(self.expected(frame, "comma or object end", &found));
             }
         }
         self.depth -= 1;
@@ -299,25 +314,46 @@ impl Decoder<'_> {
     fn array(&mut self, frame: &mut Frame<'_>) -> Result<(), Raise> {
         self.descend(frame)?;
         frame.push_table(0, 0);
-        let mut token = self.token(frame);
-        if token.kind == What::ArrayEnd {
-            self.depth -= 1;
-            return Ok(());
-        }
-        for index in 1.. {
-            frame.step(1)?;
-            self.value(frame, token)?;
-            frame.raw_set_at(-2, index);
-            let end = self.token(frame);
-            match end.kind {
-                What::ArrayEnd => break,
-                What::Comma => token = self.token(frame),
-                _ => return Err(self.expected(frame, "comma or array end", &end)),
+        if !self.takes(b']') {
+            for index in 1.. {
+                frame.step(1)?;
+                let value = self.token(frame);
+                self.value(frame, value)?;
+                frame.raw_set_at(-2, index);
+                if self.takes(b',') {
+                    continue;
+                }
+                if self.takes(b']') {
+                    break;
+                }
+                let found = self.token(frame);
+                return Err(self.expected(frame, "comma or array end", &found));
             }
         }
         self.depth -= 1;
         Ok(())
     }
+}
+
+/// How much of a string stands as it is: up to its end, an escape, or a zero.
+fn plain_len(text: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = ONES << 7;
+    // The lowest bit that is set belongs to the first byte of this kind; above it there may be others by mistake.
+    let is = |word: u64, byte: u8| {
+        let without = word ^ (ONES * u64::from(byte));
+        without.wrapping_sub(ONES) & !without & HIGHS
+    };
+    let (words, rest) = text.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let special = is(word, b'"') | is(word, b'\\') | is(word, 0);
+        if special != 0 {
+            return at * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let plain = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0));
+    words.len() * 8 + plain.unwrap_or(rest.len())
 }
 
 /// What `strtod` reads at the beginning of a text, and how long it is.
@@ -361,7 +397,12 @@ fn read_number(text: &[u8]) -> Option<(f64, usize)> {
             len += 1 + sign + exponent;
         }
     }
-    let number = std::str::from_utf8(&rest[..len]).ok()?.parse().ok()?;
+    let digits = &rest[..len];
+    let number = if len == whole && len <= EXACT_DIGITS {
+        digits.iter().fold(0_u64, |number, digit| number * 10 + u64::from(digit - b'0')) as f64
+    } else {
+        std::str::from_utf8(digits).ok()?.parse().ok()?
+    };
     Some((signed(number), sign + len))
 }
 
