@@ -13,8 +13,11 @@ def check(what, expected, got)
   puts "  #{what}: #{got.inspect}"
 end
 
+# Its threads wait for jobs two seconds at a time; while one still waits it takes what is given back when the time is over.
+TIMEOUT_SECONDS = 4
+
 def begin_worker(threads)
-  words = ["sidekiq", "--require", "#{HERE}/jobs.rb", "--concurrency", threads.to_s, "--queue", "work", "--timeout", "1"]
+  words = ["sidekiq", "--require", "#{HERE}/jobs.rb", "--concurrency", threads.to_s, "--queue", "work", "--timeout", TIMEOUT_SECONDS.to_s]
   Process.spawn(*words, out: File::NULL)
 end
 
