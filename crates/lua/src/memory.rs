@@ -189,7 +189,35 @@ impl Memory {
     pub(crate) const fn resume(&mut self, depth: u32) {
         self.depth = depth;
     }
+    /// A kept block of so many bytes, which are not 0, where nobody has to be told or asked; null otherwise.
     #[inline]
+    fn take_kept(&mut self, bytes: usize) -> *mut u8 {
+        let unsettled_bytes = self.unsettled_bytes.saturating_add_unsigned(bytes);
+        if unsettled_bytes > SETTLED_BYTES || self.depth == 0 && !self.fits(bytes) {
+            return std::ptr::null_mut();
+        }
+        let block = self.kept.take_kept(bytes);
+        if !block.is_null() {
+            self.used_bytes += bytes;
+            self.unsettled_bytes = unsettled_bytes;
+        }
+        block
+    }
+    /// Keeps a block that is given back, where nobody has to be told.
+    ///
+    /// # Safety
+    /// As for [`SpareBlocks::keep`].
+    #[inline]
+    unsafe fn keep(&mut self, block: *mut u8, bytes: usize) -> bool {
+        let unsettled_bytes = self.unsettled_bytes.saturating_sub_unsigned(bytes);
+        // SAFETY: the caller's.
+        if unsettled_bytes < -SETTLED_BYTES || !unsafe { self.kept.keep(block, bytes) } {
+            return false;
+        }
+        self.used_bytes -= bytes;
+        self.unsettled_bytes = unsettled_bytes;
+        true
+    }
     fn count(&mut self, bytes: isize) {
         self.used_bytes = self.used_bytes.wrapping_add_signed(bytes);
         self.unsettled_bytes += bytes;
@@ -229,18 +257,39 @@ const fn size_of_block(bytes: usize) -> usize {
 }
 
 impl SpareBlocks {
-    /// A block of so many bytes, which are not 0; null where there is no memory for it.
+    /// A kept block of so many bytes, which are not 0; null where there is none.
     #[inline]
-    fn take(&mut self, bytes: usize) -> *mut u8 {
+    fn take_kept(&mut self, bytes: usize) -> *mut u8 {
         let size = size_of_block(bytes);
         if size >= SIZES || self.first[size].is_null() {
-            return Self::take_new(bytes);
+            return std::ptr::null_mut();
         }
         let block = self.first[size];
-        // SAFETY: `give` has written the next one's address there, and nobody has the block.
+        // SAFETY: `keep` has written the next one's address there, and nobody has the block.
         self.first[size] = unsafe { block.cast::<*mut u8>().read() };
         self.bytes[size] -= (size * ALIGN) as u32;
         block
+    }
+    /// Keeps a block, if it is small and there are not many yet.
+    ///
+    /// # Safety
+    /// It came from `take` with so many bytes, and nobody has it.
+    #[inline]
+    unsafe fn keep(&mut self, block: *mut u8, bytes: usize) -> bool {
+        let size = size_of_block(bytes);
+        if size >= SIZES || self.bytes[size] >= KEPT_BYTES_MAX {
+            return false;
+        }
+        // SAFETY: it is aligned, and has at least `ALIGN` bytes.
+        unsafe { block.cast::<*mut u8>().write(self.first[size]) };
+        self.first[size] = block;
+        self.bytes[size] += (size * ALIGN) as u32;
+        true
+    }
+    /// A block of so many bytes, which are not 0; null where there is no memory for it.
+    fn take(&mut self, bytes: usize) -> *mut u8 {
+        let kept = self.take_kept(bytes);
+        if kept.is_null() { Self::take_new(bytes) } else { kept }
     }
     #[cold]
     fn take_new(bytes: usize) -> *mut u8 {
@@ -250,18 +299,14 @@ impl SpareBlocks {
     /// Takes a block back.
     ///
     /// # Safety
-    /// It came from `take` with so many bytes, and nobody has it.
-    #[inline]
+    /// As for `keep`.
     unsafe fn give(&mut self, block: *mut u8, bytes: usize) {
-        let size = size_of_block(bytes);
-        if size >= SIZES || self.bytes[size] >= KEPT_BYTES_MAX {
-            // SAFETY: the caller's.
-            return unsafe { Self::give_up(block, bytes) };
+        // SAFETY: the caller's.
+        unsafe {
+            if !self.keep(block, bytes) {
+                Self::give_up(block, bytes);
+            }
         }
-        // SAFETY: it is aligned, and has at least `ALIGN` bytes.
-        unsafe { block.cast::<*mut u8>().write(self.first[size]) };
-        self.first[size] = block;
-        self.bytes[size] += (size * ALIGN) as u32;
     }
     /// # Safety
     /// As for `give`.
@@ -309,7 +354,8 @@ impl SpareBlocks {
     }
 }
 
-/// Lua's allocator: `lua_Alloc` over the program's.
+/// Lua's allocator: `lua_Alloc` over the program's. Mostly Lua takes a small block where one is kept, or gives one back:
+/// that calls nobody.
 ///
 /// # Safety
 /// As Lua calls it: `place` is the state's `Shared`; `old` has `old_bytes` and came from here, or is null.
@@ -322,16 +368,45 @@ pub(crate) unsafe extern "C" fn allocate(
     // SAFETY: the allocator's datum is a `Shared` that outlives the state. Only this field is borrowed, for this call,
     // which calls nobody.
     let memory = unsafe { &mut (*place.cast::<crate::frame::Shared>()).memory };
+    if old.is_null() {
+        if new_bytes == 0 {
+            // Lua asks for and gives back also what is not there: the elements of a table that has none.
+            return old;
+        }
+        let kept = memory.take_kept(new_bytes);
+        if !kept.is_null() {
+            return kept.cast();
+        }
+    } else if new_bytes == 0 {
+        // SAFETY: it came from here with this size, and Lua has it no more.
+        if unsafe { memory.keep(old.cast(), old_bytes) } {
+            return std::ptr::null_mut();
+        }
+    }
+    // SAFETY: the caller's.
+    unsafe { change(place, old, old_bytes, new_bytes) }
+}
+
+/// [`allocate`] for any sizes.
+///
+/// # Safety
+/// As there; something is taken, resized, or given back.
+#[inline(never)]
+unsafe extern "C" fn change(
+    place: *mut c_void,
+    old: *mut c_void,
+    old_bytes: usize,
+    new_bytes: usize,
+) -> *mut c_void {
+    // SAFETY: as in `allocate`.
+    let memory = unsafe { &mut (*place.cast::<crate::frame::Shared>()).memory };
     let old_bytes = if old.is_null() { 0 } else { old_bytes };
     if new_bytes == 0 {
-        // Lua asks for and gives back also what is not there: the elements of a table that has none.
-        if old_bytes > 0 {
-            // SAFETY: it came from here with this size.
-            unsafe { memory.kept.give(old.cast(), old_bytes) };
-            memory.count(-(old_bytes as isize));
-            if old_bytes >= LARGE_BYTES_MIN {
-                memory.blocks.changed(old_bytes, 0);
-            }
+        // SAFETY: it came from here with this size.
+        unsafe { memory.kept.give(old.cast(), old_bytes) };
+        memory.count(-(old_bytes as isize));
+        if old_bytes >= LARGE_BYTES_MIN {
+            memory.blocks.changed(old_bytes, 0);
         }
         return std::ptr::null_mut();
     }

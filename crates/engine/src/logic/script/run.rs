@@ -187,7 +187,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
     }
 
     /// The run is over. What it wrote stays, unless it runs again or was ended and that takes back.
-    pub(crate) fn end(mut self) -> Result {
+    pub(crate) fn end(&mut self) -> Result {
         let engine = self.inner.context().engine;
         let worker = self.inner.context().local.worker;
         let stops = self.killed && engine.scripts.place(worker).is_stopped();
