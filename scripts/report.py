@@ -11,6 +11,19 @@ import subprocess
 import sys
 
 
+# How wide the interval of a ratio is that needs no more rounds, to each side, and how many times the least number there are at most.
+SETTLED, ROUNDS_TIMES = 0.05, 3
+
+
+def goes_on(weft, least, ours, theirs):
+    """Whether a ratio needs a further round."""
+    done = len(ours)
+    if done < least or done >= least * ROUNDS_TIMES:
+        return done < least
+    answer = Report(weft, "report").ratio(ours, theirs)
+    return max(answer["high"] - answer["value"], answer["value"] - answer["low"]) > SETTLED * answer["value"]
+
+
 class Report:
     """A page on its way: its claims, and the program that judges them."""
 
