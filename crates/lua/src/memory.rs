@@ -354,8 +354,8 @@ impl SpareBlocks {
     }
 }
 
-/// Lua's allocator: `lua_Alloc` over the program's. Mostly Lua takes a small block where one is kept, or gives one back:
-/// that calls nobody.
+/// Lua's allocator: `lua_Alloc` over the program's. Mostly Lua takes a small block where one is kept, or gives one
+/// back: that calls nobody.
 ///
 /// # Safety
 /// As Lua calls it: `place` is the state's `Shared`; `old` has `old_bytes` and came from here, or is null.
