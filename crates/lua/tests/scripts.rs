@@ -504,6 +504,36 @@ fn a_coroutine_whose_error_ends_the_script_is_forgotten() {
     }
 }
 
+/// As Valkey 9.1.2 answers them.
+#[test]
+fn numbers_that_are_not_of_json_are_read_as_strtod_reads_them() {
+    for (text, reply) in [
+        ("0x.8", "0.5"),
+        ("-0x.8p1", "-1"),
+        ("0x1.8p3", "12"),
+        ("0x.", "Expected the end but found invalid token at character 2"),
+        ("0x1p", "Expected the end but found invalid token at character 4"),
+        ("0x1p99999999999", "inf"),
+        ("0x1p-99999999999999999999", "0"),
+        (
+            "0x0.0000000000000000000000000000000000000000000000000000000000000000000000000000000001p400",
+            "4.72236648286964521e+21",
+        ),
+        ("0x20000000000001", "9007199254740992"),
+        ("0x200000000000010000000000000001", "1.66153499473114521e+35"),
+        ("-nan(x_1)", "-nan"),
+        ("nan()", "nan"),
+        ("nan(1", "Expected the end but found invalid token at character 4"),
+        ("nan(-)", "Expected the end but found invalid token at character 4"),
+    ] {
+        let script = format!(
+            "local ok, number = pcall(cjson.decode, '{text}') \
+                      return ok and string.format('%.18g', number) or number"
+        );
+        assert_eq!(eval(&script), format!("\"{reply}\""), "{text}");
+    }
+}
+
 /// As Valkey 9.1.2 has them: an instance has its own, and what scripts have set there functions do not see.
 #[test]
 fn each_cjson_has_its_own_settings() {

@@ -370,9 +370,10 @@ fn read_number(text: &[u8]) -> Option<(f64, usize)> {
         return Some((signed(f64::INFINITY), sign + 3));
     }
     if starts(b"nan") {
-        return Some((signed(f64::NAN), sign + 3));
+        return Some((signed(f64::NAN), sign + 3 + nan_payload_len(&rest[3..])));
     }
-    if starts(b"0x") && rest.get(2).is_some_and(u8::is_ascii_hexdigit) {
+    let is_hex = |at: usize| rest.get(at).is_some_and(u8::is_ascii_hexdigit);
+    if starts(b"0x") && (is_hex(2) || rest.get(2) == Some(&b'.') && is_hex(3)) {
         let (number, len) = read_hex(&rest[2..]);
         return Some((signed(number), sign + 2 + len));
     }
@@ -406,14 +407,26 @@ fn read_number(text: &[u8]) -> Option<(f64, usize)> {
     Some((signed(number), sign + len))
 }
 
+/// How long what C allows behind `nan` is: letters, digits and underscores in parentheses.
+fn nan_payload_len(text: &[u8]) -> usize {
+    let Some((b'(', inner)) = text.split_first() else { return 0 };
+    let len = inner.iter().take_while(|&&byte| byte.is_ascii_alphanumeric() || byte == b'_').count();
+    if inner.get(len) == Some(&b')') { len + 2 } else { 0 }
+}
+
 /// Hexadecimal digits with a point and a binary exponent.
 fn read_hex(text: &[u8]) -> (f64, usize) {
-    let (mut number, mut at, mut scale, mut behind) = (0.0_f64, 0, 0_i32, false);
+    // Digits that no longer fit only say whether there is anything behind the others: so they are rounded once.
+    let (mut digits, mut at, mut scale, mut behind) = (0_u64, 0, 0_i64, false);
     while let Some(&byte) = text.get(at) {
         match char::from(byte).to_digit(16) {
+            Some(digit) if digits < 1 << 60 => {
+                digits = digits << 4 | u64::from(digit);
+                scale -= i64::from(behind) * 4;
+            }
             Some(digit) => {
-                number = number.mul_add(16.0, f64::from(digit));
-                scale -= i32::from(behind) * 4;
+                digits |= u64::from(digit != 0);
+                scale += i64::from(!behind) * 4;
             }
             None if byte == b'.' && !behind => behind = true,
             None => break,
@@ -422,14 +435,15 @@ fn read_hex(text: &[u8]) -> (f64, usize) {
     }
     if matches!(text.get(at), Some(b'p' | b'P')) {
         let sign = usize::from(matches!(text.get(at + 1), Some(b'-' | b'+')));
-        let digits = text[at + 1 + sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if digits > 0 {
-            let end = at + 1 + sign + digits;
-            let exponent =
-                std::str::from_utf8(&text[at + 1..end]).ok().and_then(|text| text.parse::<i32>().ok());
-            scale = scale.saturating_add(exponent.unwrap_or(0));
-            at = end;
+        let exponent = text[at + 1 + sign..].iter().take_while(|byte| byte.is_ascii_digit());
+        let (len, exponent) = exponent.fold((0, 0_i64), |(len, exponent), byte| {
+            (len + 1, exponent.saturating_mul(10).saturating_add(i64::from(byte - b'0')))
+        });
+        if len > 0 {
+            scale = scale.saturating_add(if text[at + 1] == b'-' { -exponent } else { exponent });
+            at += 1 + sign + len;
         }
     }
-    (number * 2.0_f64.powi(scale), at)
+    let scale = scale.clamp(-1200, 1200) as i32;
+    (digits as f64 * 2.0_f64.powi(scale / 2) * 2.0_f64.powi(scale - scale / 2), at)
 }
