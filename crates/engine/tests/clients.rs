@@ -91,6 +91,10 @@ fn a_password_is_asked_for_once_there_is_one() {
         let a = bench.connect(protocol);
         assert_eq!(bench.text(a, "GET k"), "-NOAUTH Authentication required.");
         assert_eq!(bench.text(a, "PING"), "-NOAUTH Authentication required.");
+        for nothing in ["NOSUCH", "GET", "CONFIG", "CONFIG NOSUCH", "COMMAND DOCS"] {
+            assert_eq!(bench.text(a, nothing), "-NOAUTH Authentication required.", "{nothing}");
+        }
+        assert_eq!(bench.text(a, "AUTH"), "-ERR wrong number of arguments for 'auth' command");
         assert!(bench.text(a, "HELLO 3").starts_with("-NOAUTH HELLO must be called"));
         let wrong = "-WRONGPASS invalid username-password pair or user is disabled.";
         assert_eq!(bench.text(a, "AUTH wrong"), wrong);

@@ -171,7 +171,7 @@ pub(crate) enum Stop {
 enum First {
     Resp,
     Respb,
-    /// A letter: HTTP or an inline command, which its first line tells.
+    /// A letter or a quote: HTTP or an inline command, which its first line tells.
     Line,
     Tls,
     Unknown,
@@ -182,7 +182,7 @@ fn first(byte: u8) -> First {
         0x00..=0x07 | 0xF0..=0xFF => First::Respb,
         b'*' => First::Resp,
         FIRST_BYTE => First::Tls,
-        b'a'..=b'z' | b'A'..=b'Z' => First::Line,
+        b'a'..=b'z' | b'A'..=b'Z' | b'"' | b'\'' => First::Line,
         _ => First::Unknown,
     }
 }

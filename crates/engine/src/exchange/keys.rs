@@ -99,15 +99,15 @@ pub fn each_with_flags(args: &Args<'_>, mut visit: impl FnMut(usize, u16)) {
     }
 }
 
-/// Whether a command announces more keys than it has arguments.
+/// Whether a command announces more keys than it has arguments, or ends before keys that it may have.
 pub fn are_too_few(args: &Args<'_>) -> bool {
     args.spec.key_specs.iter().any(|spec| {
-        let (Some(begin), KeyFind::Count { at, first, .. }) = (begin(spec.begin, args), spec.find) else {
-            return false;
-        };
+        let Some(begin) = begin(spec.begin, args) else { return matches!(spec.begin, KeyBegin::Index(_)) };
+        let KeyFind::Count { at, first, step } = spec.find else { return false };
         let left = args.len() as i64 - (begin as i64 + i64::from(first));
         let at = usize::try_from(begin as i64 + i64::from(at)).ok().filter(|at| *at < args.len());
-        at.and_then(|at| args.int(at).ok()).is_some_and(|count| count > left)
+        let count = at.and_then(|at| args.int(at).ok()).unwrap_or(0);
+        count > 0 && (count - 1).saturating_mul(step.into()) >= left
     })
 }
 

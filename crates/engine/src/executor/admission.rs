@@ -1,7 +1,7 @@
 //! Owns: everything that can be said of a request before it runs: whether it exists, has enough arguments, may be run
 //! by this user now; and queuing it in MULTI. Does not own: running it.
 //!
-//! The order is Redis's: unknown, arity, authentication, rights, what is being loaded or cannot be kept, a script that
+//! The order is Valkey's: authentication, unknown, arity, rights, what is being loaded or cannot be kept, a script that
 //! takes its time, memory, event streams, MONITOR, subscriber mode, pause, transaction.
 //!
 //! Neighbours are not asked (`super::neighbours`, what of the engine is special to each: `special::EACH`), nor are
@@ -50,16 +50,16 @@ impl Core<'_> {
         args: &Args<'_>,
         session: &mut Session,
     ) -> Result<Verdict> {
+        if session.acl_epoch != self.engine.acl.epoch() {
+            self.engine.refresh_user(session);
+        }
+        if !session.authenticated && !needs_no_auth(what) && self.engine.needs_auth(session) {
+            return Err(ErrorCode::NoAuth.into());
+        }
         let What::Command(id) = what else { return Err(unknown(what, args)) };
         let spec = id.spec();
         let Some(handler) = self.engine.handler(id) else { return Err(unserved(id, args)) };
         check_arity(spec, args.len())?;
-        if session.acl_epoch != self.engine.acl.epoch() {
-            self.engine.refresh_user(session);
-        }
-        if !session.authenticated && spec.flags & flag::NO_AUTH == 0 && self.engine.needs_auth(session) {
-            return Err(ErrorCode::NoAuth.into());
-        }
         if !session.user.all {
             // It is answered so whoever asks.
             if spec.flags & flag::NO_MULTI != 0 && session.in_multi() {
@@ -307,6 +307,10 @@ pub(super) fn queue(
     let queued = (transaction.queued.len(), transaction.queued_bytes);
     session.show_queued(Some(queued));
     sink.simple("QUEUED");
+}
+
+fn needs_no_auth(what: What) -> bool {
+    matches!(what, What::Command(id) if id.spec().flags & flag::NO_AUTH != 0)
 }
 
 /// What it asks for comes without end, and this wire has one answer to a request.

@@ -301,6 +301,21 @@ fn before_authentication_a_first_line_has_a_limit() {
     assert!(answer.contains("too big inline request"), "{answer}");
 }
 
+/// As from Valkey: words of a line may stand in quotes, the first one of a connection too.
+#[test]
+fn a_first_line_may_begin_with_a_quote() {
+    let mut alone = Alone::new();
+    for (line, answer) in [("\"PING\" 'a b'\r\n", "$3\r\na b\r\n"), ("'PING'\n", "+PONG\r\n")] {
+        let mut client = alone.connect();
+        client.write_all(line.as_bytes()).expect("it fits into the socket");
+        client.shutdown(std::net::Shutdown::Write).expect("it is connected");
+        alone.ticks_until(0);
+        let mut got = String::new();
+        client.read_to_string(&mut got).expect("it is answered");
+        assert_eq!(got, answer, "{line}");
+    }
+}
+
 /// Errors cost a client nothing to cause: who leaves them unread before it has authenticated is cut off.
 #[test]
 fn before_authentication_little_may_be_left_unread() {

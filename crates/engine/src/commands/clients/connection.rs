@@ -45,7 +45,7 @@ fn echo(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> R
 }
 
 fn select(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
-    let db = args.int_or(1, ErrorCode::NotAnInteger)?;
+    let db = args.int_in(1, i32::MIN.into()..=i32::MAX.into())?;
     let count = context.engine.keyspace.database_count() as i64;
     if !(0..count).contains(&db) {
         return Err(Error::err("DB index is out of range"));

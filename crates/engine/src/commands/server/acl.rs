@@ -5,6 +5,7 @@ use weft_store::Section;
 
 use crate::acl::{Selector, category};
 use crate::args::{Args, OwnedArgs, check_arity};
+use crate::commands::common::help::subcommand_syntax;
 use crate::context::Context;
 use crate::error::{Error, Result, full_name};
 use crate::handler::{Entry, Scope};
@@ -156,10 +157,7 @@ fn cat(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
             sink.array(ids.len());
             ids.into_iter().for_each(|id| sink.bulk(full_name(id.spec()).as_bytes()));
         }
-        _ => {
-            let text = "unknown subcommand or wrong number of arguments for 'CAT'. Try ACL HELP.";
-            return Err(Error::err(text));
-        }
+        _ => return Err(subcommand_syntax(args)),
     }
     Ok(())
 }
@@ -168,7 +166,7 @@ fn genpass(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -
     let bits = match args.len() {
         2 => 256,
         3 => args.int(2)?,
-        _ => return Err(Error::arity(args.spec)),
+        _ => return Err(subcommand_syntax(args)),
     };
     if !(1..=GENPASS_BITS_MAX).contains(&bits) {
         return Err(Error::err(format!(
@@ -214,7 +212,7 @@ fn log(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
             return Ok(());
         }
         3 => args.int(2)?.max(0),
-        _ => return Err(Error::arity(args.spec)),
+        _ => return Err(subcommand_syntax(args)),
     };
     let entries = context.engine.acl.log.lock().newest(usize::try_from(count).unwrap_or(usize::MAX));
     sink.array(entries.len());

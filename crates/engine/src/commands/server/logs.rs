@@ -64,7 +64,7 @@ fn entries(context: &Context<'_, '_>, kind: LogKind, count: usize, sink: &mut Re
 
 fn slowlog_get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
     if args.len() > 3 {
-        return Err(Error::arity(args.spec));
+        return Err(help::subcommand_syntax(args));
     }
     let count = if args.len() == 3 { count(args, 2)? } else { 10 };
     entries(context, LogKind::Slow, count, sink);

@@ -23,6 +23,7 @@ use crate::commands::common::help;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
+use crate::excerpt::shown;
 use crate::handler::{Entry, Scope};
 use crate::inner::Inner;
 use crate::keys::Needs;
@@ -360,6 +361,13 @@ fn show(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
 
 /// There is no debugger: only turning it off is possible.
 fn debug(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
+    if args.len() > 4 {
+        return Err(help::subcommand_syntax(args));
+    }
+    if args.len() > 3 && !args.is(3, "lua") {
+        let text = format!("No scripting engine found with name '{}' to enable debug", shown(args.bytes(3)));
+        return Err(Error::err(text));
+    }
     if args.is(2, "NO") {
         sink.ok();
         return Ok(());

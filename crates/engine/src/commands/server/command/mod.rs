@@ -116,7 +116,7 @@ fn getkeys(
     if !is_served(context.engine, id) {
         return Err(Error::err("Invalid command specified"));
     }
-    if spec.key_specs.is_empty() {
+    if spec.key_specs.iter().all(|spec| spec.flags & key_flag::NOT_KEY != 0) {
         return Err(Error::err("The command has no key arguments"));
     }
     if check_arity(spec, args.len() - 2).is_err() {
@@ -126,7 +126,10 @@ fn getkeys(
     let inner = owned.args();
     let mut found = Vec::new();
     keys::each_with_flags(&inner, |index, flags| found.push((index, flags)));
-    if found.is_empty() && spec.flags & flag::NO_MANDATORY_KEYS == 0 || keys::are_too_few(&inner) {
+    if keys::are_too_few(&inner) {
+        found.clear();
+    }
+    if found.is_empty() && spec.flags & flag::NO_MANDATORY_KEYS == 0 {
         return Err(Error::err("Invalid arguments specified for command"));
     }
     sink.array(found.len());
