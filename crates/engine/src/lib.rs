@@ -91,7 +91,7 @@ pub use requests::{Postponed, Requests};
 pub use sessions::{
     asked, charge, clients, forwards, mailbox, pubsub, push, respb, session, tracking, transaction, waits,
 };
-pub use text::{base64, calendar, extended, glob, near, number};
+pub use text::{base64, calendar, extended, glob, near, number, words};
 pub(crate) use text::{excerpt, files, find};
 pub use upkeep::eviction;
 

@@ -302,6 +302,10 @@ fn users(engine: &Engine, options: &Options) -> io::Result<()> {
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         if let [name, rules @ ..] = words.as_slice() {
             engine.define_user(name, rules).map_err(|why| io::Error::other(format!("{place}: {why}")))?;
+            let file = place.rsplit_once(':').and_then(|(file, _)| std::path::absolute(file).ok());
+            if file.is_none() || file != options.config_file {
+                engine.acl.elsewhere.lock().insert(String::from_utf8_lossy(name).into());
+            }
         }
     }
     let Some(file) = &options.aclfile else { return Ok(()) };

@@ -94,6 +94,52 @@ fn the_file_is_read_and_written() {
     assert!(served.end().contains("Weft has stopped"));
 }
 
+/// CONFIG REWRITE keeps users where there is no ACL file, as ACL SAVE's error says. A line that is true stays as it was
+/// written, what an included file says is left to it.
+#[test]
+fn config_rewrite_writes_users() {
+    let folder = Folder::new();
+    let part = folder.file("part.conf", b"user far on >away ~far:*\n");
+    let ann = "# mine\nuser ann on >secret ~* +@all\n";
+    let old = format!("{ann}user Bob on >x ~b\n# gone\nuser gone on >y\ninclude {part}\n");
+    let file = folder.file("weft.conf", old.as_bytes());
+    let served = Served::new(&folder, &[&file]);
+    let quotes = "~a\"b'c\\\\#";
+    let replies = served.ask(&[
+        &["ACL", "SETUSER", "Bob", "~c"],
+        &["ACL", "DELUSER", "gone"],
+        &["ACL", "SETUSER", "we\"ird", "on", "nopass", quotes, "(~d +get)"],
+        &["ACL", "SETUSER", "far", "~near"],
+        &["CONFIG", "SET", "requirepass", "word"],
+        &["CONFIG", "REWRITE"],
+    ]);
+    assert_eq!(replies, "+OK\r\n:1\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n");
+    let list: &[&[&str]] = &[&["AUTH", "word"], &["ACL", "LIST"]];
+    let before = served.ask(list);
+    served.ask(&[&["AUTH", "word"], &["SHUTDOWN", "NOSAVE"]]);
+    drop(served);
+    let written = std::fs::read_to_string(&file).unwrap();
+    let x = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";
+    let kept =
+        format!("{ann}user Bob on #{x} ~b ~c resetchannels -@all\n# gone\ninclude {part}\n# Generated");
+    assert!(written.starts_with(&kept), "{written}");
+    let weird =
+        r#"user "we\"ird" on nopass "~a\"b'c\\\\#" resetchannels -@all (~d resetchannels -@all +get)"#;
+    assert!(written.ends_with(&format!("{weird}\n")), "{written}");
+
+    let served = Served::new(&folder, &[&file]);
+    let far = before.replace(" ~near", "").replace("$110\r\nuser far", "$104\r\nuser far");
+    assert_eq!(served.ask(list), far);
+    served.ask(&[list[0], &["ACL", "SETUSER", "default", "-flushall"], &["CONFIG", "REWRITE"]]);
+    let again = std::fs::read_to_string(&file).unwrap();
+    let default = again.strip_prefix(&written).unwrap();
+    assert!(
+        default.starts_with("user default on #") && default.ends_with(" ~* &* +@all -flushall\n"),
+        "{again}"
+    );
+    served.ask(&[list[0], &["SHUTDOWN", "NOSAVE"]]);
+}
+
 #[test]
 fn a_password_and_limits_hold_for_connections() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Owns: where users are kept: the ACL file, and without one the catalogue. Does not own: the text form of users.
+//! Owns: where users are kept: the ACL file, and without one the configuration file and the catalogue. Does not own: the text form of users.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weft_store::Section;
 
-use crate::acl::{DEFAULT_USER, RuleError, User, rules};
+use crate::acl::{DEFAULT_USER, RuleError, User, hash, rules};
+use crate::config::rewrite::{UserLine, Users};
 use crate::engine::Engine;
 use crate::files;
 
@@ -50,6 +51,39 @@ impl Engine {
             }
         }
         problems
+    }
+
+    /// CONFIG REWRITE: the file has the settings of now and, where there is no `aclfile`, the users of now, but for those
+    /// that other files define. The default user has a line where `requirepass` does not say all of it.
+    pub(crate) fn rewrite_config(&self, file: &Path) -> std::io::Result<()> {
+        if self.has_acl_file() {
+            return self.config.rewrite(file, None);
+        }
+        let elsewhere = self.acl.elsewhere.lock().clone();
+        let untouched = {
+            let values = self.config.values();
+            let password = &*values.get("requirepass").text;
+            let mut user = User::new_default();
+            if !password.is_empty() {
+                user.nopass = false;
+                user.passwords = vec![hash(password)];
+            }
+            user.describe()
+        };
+        let lines = self.acl.users().into_iter().filter(|user| !elsewhere.contains(&user.name)).map(|user| {
+            let rules = user.describe();
+            let is_needed = *user.name != *DEFAULT_USER || rules != untouched;
+            (user.name.clone(), UserLine { rules, is_needed })
+        });
+        let lines: BTreeMap<_, _> = lines.collect();
+        let now: BTreeMap<_, _> =
+            lines.iter().map(|(name, line)| (name.clone(), line.rules.clone())).collect();
+        let is_so = |name: &str, rules: &[&[u8]]| {
+            let mut user = User::new(name, self.new_users_use_all_channels());
+            let reset = std::iter::once(&b"reset"[..]).chain(rules.iter().copied()).collect::<Vec<_>>();
+            self.apply(&mut user, &reset).is_ok() && now.get(name).is_some_and(|now| *now == user.describe())
+        };
+        self.config.rewrite(file, Some(Users { lines, is_so: &is_so }))
     }
 
     /// ACL LOAD: all users are those of the file, or none changes. Clients of users that are gone are closed.

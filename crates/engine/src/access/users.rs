@@ -16,24 +16,28 @@ impl Engine {
             return Err("Usernames can't contain spaces or null characters".into());
         }
         let Ok(name) = std::str::from_utf8(name) else { return Err("Usernames must be UTF-8".into()) };
+        let _changing = self.acl.changing.lock();
+        let mut user = match self.acl.user(name.as_bytes()) {
+            Some(old) => User::clone(&old),
+            None => self.new_user(name),
+        };
+        self.apply(&mut user, rules)?;
+        self.install(user);
+        Ok(())
+    }
+
+    /// Gives a user these rules on top of those that it has. Where it fails it may have some of them.
+    pub(super) fn apply(&self, user: &mut User, rules: &[&[u8]]) -> Result<(), String> {
         rules::check_count(rules)?;
         let words = rules::merge(rules)
             .map_err(|word| format!("Unmatched parenthesis in acl selector starting at '{word}'."))?;
-        let _changing = self.acl.changing.lock();
-        let old = self.acl.user(name.as_bytes());
-        let mut user = match &old {
-            Some(old) => User::clone(old),
-            None => self.new_user(name),
-        };
         for word in &words {
             user.apply(word, self.new_users_use_all_channels()).map_err(|error| {
                 let word = String::from_utf8_lossy(word);
                 format!("Error in ACL SETUSER modifier '{word}': {}", error.text())
             })?;
         }
-        user.check_size().map_err(|error| error.text().to_owned())?;
-        self.install(user);
-        Ok(())
+        user.check_size().map_err(|error| error.text().to_owned())
     }
 
     /// A `user` line of a configuration file: the user has these rules and no others.

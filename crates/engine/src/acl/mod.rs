@@ -12,7 +12,7 @@ mod selector;
 
 use parking_lot::{Mutex, RwLock};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -228,6 +228,8 @@ pub struct Acl {
     pub new_users_have_all_channels: AtomicBool,
     /// `aclfile`.
     pub file: Mutex<Option<PathBuf>>,
+    /// Users that other files than the configuration file define: those that it includes, flags.
+    pub elsewhere: Mutex<BTreeSet<Box<str>>>,
     pub(crate) denials: [AtomicU64; 5],
     /// Accepts nothing, and takes as long for it as a user does.
     pub(crate) nobody: User,
@@ -245,6 +247,7 @@ impl Default for Acl {
             log_len_max: AtomicUsize::new(128),
             new_users_have_all_channels: AtomicBool::new(false),
             file: Mutex::new(None),
+            elsewhere: Mutex::default(),
             denials: Default::default(),
             nobody: User { passwords: vec![Hash::default()], ..User::new("", false) },
         }

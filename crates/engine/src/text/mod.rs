@@ -1,4 +1,5 @@
-//! Owns: numbers, patterns, dates and names in bytes, read as Redis does and written; files that are replaced. Does not
+//! Owns: numbers, patterns, dates and names in bytes, read as Redis does and written; words of a line; files that are
+//! replaced. Does not
 //! own: commands, replies, the keyspace; this room uses nothing else of the engine.
 
 pub mod base64;
@@ -10,3 +11,4 @@ pub(crate) mod find;
 pub mod glob;
 pub mod near;
 pub mod number;
+pub mod words;

@@ -1,5 +1,5 @@
 //! Owns: reading configuration files line by line: comments, `include`, the directives that only files have. Does not
-//! own: the words of a line (`super::words`), what a directive means.
+//! own: the words of a line (`weft_engine::words`), what a directive means.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use weft_engine::config::Values;
 use weft_engine::config::table;
 use weft_engine::glob;
+use weft_engine::words::split;
 
-use super::{OptionsError, Own, split};
+use super::{OptionsError, Own};
 
 /// Files inside files.
 const DEPTH_MAX: usize = 16;

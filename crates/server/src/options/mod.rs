@@ -5,7 +5,6 @@
 
 mod error;
 mod file;
-mod words;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,7 +14,6 @@ use weft_engine::config::table::{self, DIRECTIVES};
 
 pub use error::OptionsError;
 use file::Reader;
-pub use words::split;
 
 use crate::log::LogOptions;
 

@@ -110,11 +110,13 @@ fn resetstat(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'
 }
 
 fn rewrite(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
-    let config = &context.engine.config;
-    let Some(file) = config.file() else {
+    let Some(file) = context.engine.config.file() else {
         return Err(Error::err("The server is running without a config file"));
     };
-    config.rewrite(file).map_err(|error| Error::err(format!("Rewriting config file: {error}")))?;
+    context
+        .engine
+        .rewrite_config(file)
+        .map_err(|error| Error::err(format!("Rewriting config file: {error}")))?;
     sink.ok();
     Ok(())
 }
