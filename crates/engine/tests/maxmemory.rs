@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::Bench;
+use support::{Bench, cpu_ns};
 use weft_engine::reply::Protocol;
 
 const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.";
@@ -252,6 +252,29 @@ fn volatile_policies_refuse_when_nothing_expires() {
     full.run(&format!("CONFIG SET maxmemory {}", used - VALUE_BYTES));
     assert_eq!(full.set(1000), OOM);
     assert_eq!(full.evicted(), 0);
+}
+
+/// A server that is full of what stays refuses as fast under any policy, also where keys that expired, in all of its
+/// shards, have gone long before their time.
+#[test]
+fn refusing_costs_no_search() {
+    let mut full = Full::new("volatile-lru", 4000);
+    for number in (0..4000).step_by(2) {
+        full.run(&format!("PERSIST k:{number}"));
+    }
+    let used = full.bench.engine.keyspace.used_bytes();
+    full.run(&format!("CONFIG SET maxmemory {}", used - VALUE_BYTES));
+    let mut cost_ns = |policy: &str| {
+        full.run(&format!("CONFIG SET maxmemory-policy {policy}"));
+        let tries = (0..5).map(|_| {
+            let began = cpu_ns();
+            (0..100).for_each(|_| assert_eq!(full.set(9999), OOM));
+            cpu_ns() - began
+        });
+        tries.min().expect("there are tries")
+    };
+    let (plain, searching) = (cost_ns("noeviction"), cost_ns("volatile-lru"));
+    assert!(searching < 5 * plain, "{searching} ns beside {plain}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::access::AccessMode;
 use crate::clock::{Rng, XorShift};
 use crate::effect::Cause;
 use crate::entry::heap::Key;
-use crate::keyspace::Batch;
+use crate::keyspace::{Batch, Keyspace};
 use crate::recorder::Recorder;
 use crate::shard::{Op, ShardGuard};
 use std::ops::ControlFlow;
@@ -129,7 +129,8 @@ impl Evictor {
         let mut evicted = 0;
         let mut fruitless = 0;
         while batch.keyspace().used_bytes() > limit_bytes {
-            if policy == Policy::NoEviction || fruitless >= FRUITLESS_MAX {
+            let is_asked = evicted == 0 || fruitless > 0;
+            if fruitless >= FRUITLESS_MAX || is_asked && !batch.keyspace().has_any_for(policy) {
                 return (Outcome::Nothing, evicted);
             }
             if evicted >= keys_max {
@@ -167,7 +168,7 @@ impl Evictor {
             }
             let Self { pool, rng, .. } = self;
             // What is kept for long is passed.
-            let Some(guard) = batch.lock_shard_in_time(shard) else { continue };
+            let Some(mut guard) = batch.lock_shard_in_time(shard) else { continue };
             guard.sample_for_eviction(policy, samples - seen, now_ms, rng, |candidate| {
                 seen += 1;
                 offer(pool, candidate);
@@ -214,9 +215,21 @@ fn offer(pool: &mut Vec<Candidate>, candidate: Candidate) {
     }
 }
 
+impl Keyspace {
+    /// Whether any key may go, as far as can be said without a look at one: a server that is full of others has this
+    /// asked by each write that it refuses.
+    fn has_any_for(&self, policy: Policy) -> bool {
+        match policy {
+            Policy::NoEviction => false,
+            Policy::AllKeys(_) => true,
+            Policy::Volatile(_) => (0..self.database_count()).any(|db| self.expiring(db as u8) > 0),
+        }
+    }
+}
+
 impl ShardGuard<'_> {
     fn sample_for_eviction(
-        &self,
+        &mut self,
         policy: Policy,
         samples: usize,
         now_ms: u64,
@@ -228,28 +241,38 @@ impl ShardGuard<'_> {
             Policy::AllKeys(order) => (order, false),
             Policy::Volatile(order) => (order, true),
         };
-        let Some(db) = self.random_database(rng) else { return };
+        let Some(db) = self.random_database(volatile, rng) else {
+            if volatile {
+                // What has expired, or gone, left a time that would have this shard looked into until it comes.
+                let next = self.next_field_due_ms();
+                self.keyspace.shard(self.id()).next_expiry_ms.store(next, Relaxed);
+            }
+            return;
+        };
         let mode = self.keyspace.access_mode();
+        let (env, shard) = (self.env(), self.id());
         let mut left = samples;
-        self.heap().sample_facts(
-            self.env(),
+        self.heap_mut().sample_facts(
+            env,
             (db, rng.next_u64() as u32, SAMPLE_BUCKETS_MAX, volatile),
             |clock, expire_ms, hash| {
                 let score = score(order, mode, (clock, expire_ms), now_ms, rng);
-                offer(Candidate { score, shard: self.id(), db: db as u8, hash });
+                offer(Candidate { score, shard, db: db as u8, hash });
                 left -= 1;
                 if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             },
         );
     }
 
-    /// A database of this shard, by its share of the keys.
-    fn random_database(&self, rng: &mut XorShift) -> Option<usize> {
+    /// A database of this shard, by its share of the keys, or of those that expire.
+    fn random_database(&self, volatile: bool, rng: &mut XorShift) -> Option<usize> {
         let databases = self.keyspace.database_count();
-        let total: usize = (0..databases).map(|db| self.heap().len(db)).sum();
+        let heap = self.heap();
+        let len_of = |db| if volatile { heap.count_expiring(db) } else { heap.len(db) };
+        let total: usize = (0..databases).map(len_of).sum();
         let mut pick = rng.below(u32::try_from(total).unwrap_or(u32::MAX).max(1)) as usize;
         (0..databases).find(|&db| {
-            let len = self.heap().len(db);
+            let len = len_of(db);
             let here = pick < len;
             pick = pick.saturating_sub(len);
             here

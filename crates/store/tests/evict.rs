@@ -137,6 +137,32 @@ fn nothing_to_evict_is_said() {
     assert_eq!((outcome, evicted), (Outcome::Enough, 1));
 }
 
+/// What may go is found among very many keys that stay: the last ones behind all that went before, and the only one of
+/// a small database beside a large one.
+#[test]
+fn the_last_that_expire_go_too() {
+    for db in [0, 1] {
+        let hasher = KeyHasher::with_seed(7);
+        let keyspace = Keyspace::new(Config { shards: 1, hasher, seed: 7, ..Config::default() });
+        let mut worker = keyspace.worker().unwrap();
+        let mut recorder = Recorder::default();
+        let batch = worker.enter();
+        let mut set = |db, number: u32, expiry| {
+            let name = number.to_string();
+            let key = keyspace.key(name.as_bytes());
+            batch.lock(&key).set(&mut Op::new(db, 1, &mut recorder), &key, NewValue::Int(1), expiry);
+        };
+        (0..40_000).for_each(|number| set(0, number, Expiry::None));
+        let expiring = if db == 0 { 20_000 } else { 1 };
+        (0..expiring).for_each(|number| set(db, 100_000 + number, Expiry::At(1_000_000)));
+        let policy = Policy::from_name("volatile-random").unwrap();
+        let (outcome, evicted) =
+            Evictor::new(1).evict_until(&batch, (policy, 5), (0, usize::MAX), 1, &mut recorder);
+        assert_eq!((outcome, evicted), (Outcome::Nothing, expiring as usize));
+        assert_eq!((keyspace.expiring(db), keyspace.len(0)), (0, 40_000));
+    }
+}
+
 #[test]
 fn names_are_redis_names() {
     for name in [

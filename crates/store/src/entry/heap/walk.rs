@@ -10,6 +10,9 @@ use crate::table::{Group, Table};
 use crate::value::{Object, ValueRef};
 use std::ops::ControlFlow;
 
+/// Groups that one sample looks through in vain.
+const LEFT_GROUPS_MAX: usize = 16;
+
 /// A database's table that was set aside, of this heap: its entries are in no other. It goes back to the heap; dropped,
 /// it leaks them.
 pub(crate) struct SetAside(Table);
@@ -118,27 +121,36 @@ impl Heap {
         Some(Found { pos, tagged: self.tables[db].at(pos) })
     }
     /// Shows clock, expiry and hash of some entries near a position; of those that expire only, from the first group on
-    /// that has any, if `volatile`.
+    /// that has any, if `volatile`: groups that have none any more, a few at a time, are passed from then on.
     pub(crate) fn sample_facts(
-        &self,
+        &mut self,
         env: Env<'_>,
         (db, position, buckets, volatile): (usize, u32, u32, bool),
         mut visit: impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) {
         let facts = facts(env.hasher);
-        let show = |tagged: Tagged| {
+        let mut show = |tagged: Tagged| {
             let (hash, expire_ms) = facts(tagged);
             // SAFETY: pointers in the table are live entries, for the borrow of self.
             visit(unsafe { Entry::new(tagged.entry()) }.clock(), expire_ms, hash)
         };
-        let table = &self.tables[db];
+        let table = &mut self.tables[db];
         if !volatile {
             return table.sample(position, buckets, show);
         }
         let start = table.random_group(position);
-        let found = table.due_group(start, u64::MAX - 1).or_else(|| table.due_group(0, u64::MAX - 1));
-        if let Some((_, group)) = found {
-            table.sample_group(group, position & 31, show);
+        for _ in 0..LEFT_GROUPS_MAX {
+            let found = table.due_group(start, u64::MAX - 1).or_else(|| table.due_group(0, u64::MAX - 1));
+            let Some((_, group)) = found else { return };
+            let mut has_any = false;
+            table.sample_group(group, position & 31, |tagged| {
+                has_any = true;
+                show(tagged)
+            });
+            if has_any {
+                return;
+            }
+            table.set_group_hint(group, u64::MAX);
         }
     }
     /// Entries of a database that have an expiry.
