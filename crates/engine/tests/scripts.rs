@@ -163,6 +163,32 @@ fn scripts_run_inside_transactions_and_with_the_rights_of_their_user() {
     }
 }
 
+/// A client that writes its arguments into each script pays for that script alone, also when another one gives way; what
+/// is still run stays.
+#[test]
+fn a_script_that_gives_way_costs_the_next_one_little() {
+    let mut bench = Bench::new();
+    let client = bench.connect(Protocol::Resp2);
+    let mut number = 0;
+    let mut cost_ns = |bench: &mut Bench| {
+        let began = cpu_ns();
+        for _ in 0..100 {
+            number += 1;
+            text(bench, client, &["EVAL", &format!("return {number}"), "0"]);
+            text(bench, client, &["EVAL", "return 'stays'", "0"]);
+        }
+        cpu_ns() - began
+    };
+    let before = (0..4).map(|_| cost_ns(&mut bench)).min().unwrap();
+    assert_eq!(bench.engine.scripts.evicted.load(Relaxed), 0);
+    let _full = [cost_ns(&mut bench), cost_ns(&mut bench)];
+    let behind = (0..8).map(|_| cost_ns(&mut bench)).min().unwrap();
+    assert_eq!(bench.engine.scripts.evicted.load(Relaxed), 1401 - weft_engine::script::CACHED_MAX as u64);
+    let stays = weft_lua::sha1_hex(b"return 'stays'");
+    assert!(bench.engine.scripts.get(&stays).is_some());
+    assert!(behind < 3 * before, "{behind} ns beside {before}");
+}
+
 #[test]
 fn scripts_of_eval_give_way_and_loaded_ones_stay() {
     let mut bench = Bench::new();

@@ -12,7 +12,7 @@ pub(crate) mod shelf;
 pub mod space;
 
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -138,8 +138,8 @@ impl std::fmt::Debug for Tracer {
 #[derive(Debug, Default)]
 struct Cache {
     all: HashMap<Sha, Arc<Script>>,
-    /// Those that only EVAL has brought.
-    passing: HashSet<Sha>,
+    /// Those that only EVAL has brought, by when they ran last as far as that has been looked at.
+    passing: BTreeSet<(u64, Sha)>,
 }
 
 /// Scripts and functions.
@@ -240,10 +240,11 @@ impl Scripts {
                 return Err(Error::new(ErrorCode::Limit, "too many scripts: SCRIPT FLUSH forgets them"));
             }
             self.bytes.fetch_add(bytes, Relaxed);
-            cache.passing.insert(script.sha);
-        }
-        if loaded {
-            cache.passing.remove(&script.sha);
+            if !loaded {
+                cache.passing.insert((now, script.sha));
+            }
+        } else if loaded {
+            cache.passing.retain(|(_, sha)| *sha != script.sha);
         }
         let script = cache.all.entry(script.sha).or_insert_with(|| Arc::new(script));
         script.used.store(now, Relaxed);
@@ -262,17 +263,13 @@ impl Scripts {
     fn make_room(&self, cache: &mut Cache, bytes: usize, count_max: usize) {
         let has_room =
             |left: usize| left < count_max && self.bytes.load(Relaxed) + bytes <= SOURCES_BYTES_MAX;
-        if has_room(cache.passing.len()) {
-            return;
-        }
-        let used = |sha: &Sha| cache.all.get(sha).map_or(0, |script| script.used.load(Relaxed));
-        let mut oldest: Vec<(u64, Sha)> = cache.passing.iter().map(|sha| (used(sha), *sha)).collect();
-        oldest.sort_unstable();
-        for (_, sha) in oldest {
-            if has_room(cache.passing.len()) {
-                return;
+        while !has_room(cache.passing.len()) {
+            let Some((noted, sha)) = cache.passing.pop_first() else { return };
+            let used = cache.all.get(&sha).map_or(0, |script| script.used.load(Relaxed));
+            if used > noted {
+                cache.passing.insert((used, sha));
+                continue;
             }
-            cache.passing.remove(&sha);
             if let Some(script) = cache.all.remove(&sha) {
                 self.bytes.fetch_sub(script.bytes(), Relaxed);
                 script.gone.store(true, Relaxed);
