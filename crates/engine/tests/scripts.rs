@@ -163,8 +163,8 @@ fn scripts_run_inside_transactions_and_with_the_rights_of_their_user() {
     }
 }
 
-/// A client that writes its arguments into each script pays for that script alone, also when another one gives way; what
-/// is still run stays.
+/// A client that writes its arguments into each script pays for that script alone, also when another one gives way;
+/// what is still run stays.
 #[test]
 fn a_script_that_gives_way_costs_the_next_one_little() {
     let mut bench = Bench::new();

@@ -1,4 +1,5 @@
-//! Owns: where users are kept: the ACL file, and without one the configuration file and the catalogue. Does not own: the text form of users.
+//! Owns: where users are kept: the ACL file, and without one the configuration file and the catalogue. Does not own: the
+//! text form of users.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -53,8 +54,8 @@ impl Engine {
         problems
     }
 
-    /// CONFIG REWRITE: the file has the settings of now and, where there is no `aclfile`, the users of now, but for those
-    /// that other files define. The default user has a line where `requirepass` does not say all of it.
+    /// CONFIG REWRITE: the file has the settings of now and, where there is no `aclfile`, the users of now, but for
+    /// those that other files define. The default user has a line where `requirepass` does not say all of it.
     pub(crate) fn rewrite_config(&self, file: &Path) -> std::io::Result<()> {
         if self.has_acl_file() {
             return self.config.rewrite(file, None);
