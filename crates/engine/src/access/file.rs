@@ -1,5 +1,5 @@
-//! Owns: where users are kept: the ACL file, and without one the configuration file and the catalogue. Does not own: the
-//! text form of users.
+//! Owns: where users are kept: the ACL file, and without one the configuration file and the catalogue. Does not own:
+//! the text form of users.
 
 use std::collections::BTreeMap;
 use std::fs;
