@@ -134,6 +134,33 @@ fn reset_makes_a_client_like_new() {
     }
 }
 
+/// As from Valkey: what is queued, and what is refused, is what a client did last.
+#[test]
+fn a_line_of_client_list_tells_of_requests_that_did_not_run() {
+    for protocol in ALL {
+        let mut bench = Bench::new();
+        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        bench.text(a, "PING");
+        for (request, command) in [
+            ("NOSUCH", "NULL"),
+            ("GET", "get"),
+            ("CONFIG NOSUCH", "NULL"),
+            ("MULTI", "multi"),
+            ("SET k v", "set"),
+            ("EXEC", "exec"),
+        ] {
+            bench.pass(5000);
+            bench.text(a, request);
+            bench.pass(1000);
+            let line = bench.text(b, "CLIENT LIST ID 1");
+            assert!(
+                line.contains(" idle=1 ") && line.contains(&format!(" cmd={command} ")),
+                "{request}: {line}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_line_of_client_list_has_the_fields_of_valkey() {
     for protocol in ALL {

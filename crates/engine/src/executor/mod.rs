@@ -480,12 +480,14 @@ impl Core<'_> {
         let (id, handler) = match admitted {
             Ok(Verdict::Run(id, handler)) => (id, handler),
             Ok(Verdict::Queue) => {
+                self.show_command(what, session);
                 let ahead = self.read_ahead(args);
                 admission::queue(&self.engine.settings, session, (args, ahead), sink);
                 return RunOutcome::Done;
             }
             Ok(Verdict::Pause(until_ms)) => return RunOutcome::Paused(until_ms),
             Err(error) => {
+                self.show_command(what, session);
                 self.refuse(tier, what, session, error, sink);
                 self.act_on_effects(session);
                 return RunOutcome::Done;
@@ -495,6 +497,13 @@ impl Core<'_> {
             return RunOutcome::NeedsStack;
         }
         self.run_admitted(tier, (id, handler), args, session, (sink, mark))
+    }
+
+    /// What others see of a request that does not run: that the client has sent it.
+    fn show_command(&self, what: What, session: &Session) {
+        let info = &session.info;
+        info.active_ms.store(self.now_ms, Relaxed);
+        info.last_command.store(if let What::Command(id) = what { id.0 } else { u16::MAX }, Relaxed);
     }
 
     /// Runs a request that was admitted.

@@ -118,7 +118,8 @@ impl Push {
             sink.bulk(b"message");
             sink.bulk(b"__redis__:invalidate");
         }
-        let Some(keys) = keys else { return sink.null_array() };
+        // Not a null array, as from Valkey.
+        let Some(keys) = keys else { return sink.null() };
         sink.array(keys.len());
         keys.iter().for_each(|key| sink.bulk(key));
     }
@@ -132,6 +133,14 @@ mod tests {
         let mut output = Output::default();
         push.write(&mut ReplySink::new(&mut output, Wire { protocol, channel: 7 }));
         output.to_vec()
+    }
+
+    #[test]
+    fn that_all_keys_have_changed_is_a_null() {
+        let all = Push::Invalidate(None);
+        let message = b"*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n$-1\r\n";
+        assert_eq!(written(&all, Protocol::Resp2), message);
+        assert_eq!(written(&all, Protocol::Resp3), b">2\r\n$10\r\ninvalidate\r\n_\r\n");
     }
 
     /// To however many it goes: to those who get it, and to those who count what waits for them.
