@@ -213,6 +213,13 @@ impl Core<'_> {
         self.stats.error(&error);
         sink.error(&error);
     }
+
+    /// What others see of a request that does not run: that the client has sent it.
+    pub(super) fn show_command(&self, what: What, session: &Session) {
+        let info = &session.info;
+        info.active_ms.store(self.now_ms, Relaxed);
+        info.last_command.store(if let What::Command(id) = what { id.0 } else { u16::MAX }, Relaxed);
+    }
 }
 
 fn not_in_multi(spec: &CommandSpec) -> Error {

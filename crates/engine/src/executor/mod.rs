@@ -499,13 +499,6 @@ impl Core<'_> {
         self.run_admitted(tier, (id, handler), args, session, (sink, mark))
     }
 
-    /// What others see of a request that does not run: that the client has sent it.
-    fn show_command(&self, what: What, session: &Session) {
-        let info = &session.info;
-        info.active_ms.store(self.now_ms, Relaxed);
-        info.last_command.store(if let What::Command(id) = what { id.0 } else { u16::MAX }, Relaxed);
-    }
-
     /// Runs a request that was admitted.
     fn run_admitted(
         &mut self,
