@@ -316,8 +316,13 @@ pub(super) fn queue(
     sink.simple("QUEUED");
 }
 
+/// Which frames there are, which says nothing of what is kept, may be asked before authentication too.
 fn needs_no_auth(what: What) -> bool {
-    matches!(what, What::Command(id) if id.spec().flags & flag::NO_AUTH != 0)
+    match what {
+        What::Command(id) => id.spec().flags & flag::NO_AUTH != 0,
+        What::UnknownFrame(_) => true,
+        What::UnknownCommand | What::UnknownSubcommand(_) => false,
+    }
 }
 
 /// What it asks for comes without end, and this wire has one answer to a request.
