@@ -56,6 +56,12 @@ class Redis:
         self.end()
         self.folder.cleanup()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
 
 class Relay:
     """Stands between the gateway and the server, holds back replies, and cuts."""
@@ -168,8 +174,7 @@ class Front:
         assert status == 0, status
 
     def connect(self, protocol=2):
-        wire = self.server.connect()
-        self.addCleanup(wire.close)
+        wire = self.enterContext(self.server.connect())
         if protocol == 3:
             wire.call("HELLO", "3")
         return wire
@@ -180,8 +185,7 @@ class BeforeOne(Front):
 
     @classmethod
     def setUpClass(cls):
-        cls.backend = cls.start()
-        cls.addClassCleanup(cls.backend.stop)
+        cls.backend = cls.enterClassContext(cls.start())
         cls.server = gateway(cls.backend.port, *PATIENT)
 
     def direct(self, *words):
@@ -194,6 +198,43 @@ class BeforeMany(Front):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster()
-        cls.addClassCleanup(cls.cluster.stop)
+        cls.cluster = cls.enterClassContext(Cluster())
         cls.server = gateway(cls.cluster.url(), *PATIENT)
+
+
+class Busy:
+    """Clients that take one turn after the other, each over a connection and on a thread of its own, until they are stopped. Who takes
+    it in has `turn(wire, number)`, and counts `rounds`."""
+
+    def __init__(self, port, count):
+        self.port, self.rounds, self.failures = port, 0, []
+        self.lock, self.over = threading.Lock(), threading.Event()
+        self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, number):
+        try:
+            with Wire(self.port) as wire:
+                self.work(wire, number)
+        except Exception as failure:  # The test fails by it, whatever it is.
+            self.failures.append(repr(failure))
+
+    def work(self, wire, number):
+        while not self.over.is_set():
+            self.turn(wire, number)
+
+    def go_on(self, rounds=40):
+        """Until so much more has been done."""
+        end = self.rounds + rounds
+        wait_for(lambda: self.failures or self.rounds >= end)
+
+    def join(self):
+        for thread in self.threads:
+            thread.join(REPLY_SECONDS)
+            assert not thread.is_alive(), "a client has got no reply"
+        assert not self.failures, self.failures
+
+    def stop(self):
+        self.over.set()
+        self.join()

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import unittest
 
 from server import REPLY_SECONDS, Wire, free_port, request
 
@@ -27,6 +28,9 @@ def program():
     if BUILT.exists():
         return str(BUILT)
     return shutil.which("valkey-server") or shutil.which("redis-server")
+
+
+needs_nodes = unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
 
 
 def wait_for(holds, seconds=REPLY_SECONDS):
@@ -190,3 +194,9 @@ class Cluster:
                 node.process.kill()
             node.process.wait(REPLY_SECONDS)
         self.folder.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()

@@ -4,7 +4,6 @@ and with `weft serve`. Does not own: the wires in front (`test_respb`, `test_rea
 
 import http.client
 import json
-import select
 import socket
 import threading
 import unittest
@@ -42,14 +41,10 @@ class Forwards(BeforeOne):
             self.assertEqual(wire.call("FLUSHALL"), "+OK")
 
     def behind(self):
-        wire = self.backend.connect()
-        self.addCleanup(wire.close)
-        return wire
+        return self.enterContext(self.backend.connect())
 
     def respb(self):
-        wire = Respb(self.server.port)
-        self.addCleanup(wire.close)
-        return wire
+        return self.enterContext(Respb(self.server.port))
 
     def ask(self, method, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=REPLY_SECONDS)
@@ -364,17 +359,13 @@ class Lost(unittest.TestCase):
     """The server behind is lost, late, or comes back."""
 
     def setUp(self):
-        self.backend = Server()
-        self.addCleanup(self.backend.stop)
+        self.backend = self.enterContext(Server())
         self.relay = Relay(self.backend.port)
         self.addCleanup(self.relay.close)
-        self.server = gateway(self.relay.port, *PATIENT, threads=1)
-        self.addCleanup(self.server.stop)
+        self.server = self.enterContext(gateway(self.relay.port, *PATIENT, threads=1))
 
     def connect(self):
-        wire = self.server.connect()
-        self.addCleanup(wire.close)
-        return wire
+        return self.enterContext(self.server.connect())
 
     def test_what_was_under_way(self):
         reader, writer, both, exec_ = (self.connect() for _ in range(4))
@@ -489,8 +480,7 @@ class Lost(unittest.TestCase):
 
     def test_channels_of_a_half_closed_client_get_their_replies(self):
         """What blocks is given up; what is under way is answered, with what waits behind it, on each channel."""
-        wire = Respb(self.server.port)
-        self.addCleanup(wire.close)
+        wire = self.enterContext(Respb(self.server.port))
         self.assertIsNone(wire.call_on(1, "GET", "k"))
         self.relay.hold()
         # More than may be under way of one channel at once.

@@ -9,7 +9,7 @@ import unittest
 
 from behind import PATIENT, REDIS, BeforeMany, gateway
 from certificates import Authority
-from nodes import Cluster, program, wait_for
+from nodes import Cluster, needs_nodes, wait_for
 from server import Closed, Respb, halt, request
 
 # Keys whose slots are of the first, second and third primary, as they begin.
@@ -29,7 +29,7 @@ LIBRARY = "#!lua name=lib\nredis.register_function('f', function(keys) return re
 ENDLESS = "#!lua name=endless\nredis.register_function('endless', function() while true do end end)"
 
 
-@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+@needs_nodes
 class Scripts(BeforeMany, unittest.TestCase):
     def setUp(self):
         self.cluster.flush()
@@ -161,7 +161,7 @@ class Scripts(BeforeMany, unittest.TestCase):
         self.cluster.wait_until_well()
 
 
-@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+@needs_nodes
 class Messages(BeforeMany, unittest.TestCase):
     def subscriber(self, *commands):
         wire = self.connect(3)
@@ -305,8 +305,7 @@ class BehindTls(unittest.TestCase):
     def test_a_cluster_under_tls(self):
         with tempfile.TemporaryDirectory() as folder:
             authority = Authority(folder)
-            cluster = Cluster(authority=authority)
-            self.addCleanup(cluster.stop)
+            cluster = self.enterContext(Cluster(authority=authority))
             to = cluster.url()
             shown = [word for flag, word in zip(("--upstream-cert", "--upstream-key"), authority.sign("gateway"), strict=True) for word in (flag, word)]
             with gateway(to, *PATIENT, "--upstream-ca", authority.file, "--upstream-name", "localhost", *shown) as server:

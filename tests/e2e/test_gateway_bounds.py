@@ -121,8 +121,7 @@ class Bounds(unittest.TestCase):
 
     @unittest.skipUnless(REDIS, "redis-server is not installed: apt-get install redis-server")
     def test_more_than_may_wait_is_refused(self):
-        backend = Redis()
-        self.addCleanup(backend.stop)
+        backend = self.enterContext(Redis())
         with gateway(backend.port, *PATIENT, threads=1) as server, server.connect() as one, server.connect() as two, server.connect() as admin:
             self.assertEqual([one.call("SET", "a", "1"), two.call("SET", "b", "1")], ["+OK", "+OK"])
             halt(backend)

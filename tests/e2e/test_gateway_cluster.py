@@ -4,7 +4,6 @@ move and nodes fail. Does not own: what holds in front of any server (`test_gate
 import collections
 import os
 import signal
-import threading
 import time
 import unittest
 
@@ -13,9 +12,9 @@ try:
 except ImportError:
     redis = None
 
-from behind import PATIENT, BeforeMany, gateway
-from nodes import NOTICED_MS, PATIENT_MS, Cluster, program, wait_for
-from server import REPLY_SECONDS, Closed, Respb, Wire, halt, request
+from behind import PATIENT, BeforeMany, Busy, gateway
+from nodes import NOTICED_MS, PATIENT_MS, Cluster, needs_nodes, wait_for
+from server import Closed, Respb, halt, request
 from toxic import is_linearizable
 
 # Keys whose slots are of the first, second and third primary, as they begin; and one of the first's slot.
@@ -34,7 +33,7 @@ def connection_lost(reply):
     return isinstance(reply, str) and reply.startswith("-ERR the connection to the server behind the gateway was lost")
 
 
-@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+@needs_nodes
 class BehindCluster(BeforeMany, unittest.TestCase):
     def setUp(self):
         self.cluster.flush()
@@ -247,19 +246,16 @@ class BehindCluster(BeforeMany, unittest.TestCase):
         self.assertEqual(wire.call("SELECT", "0"), "+OK")
 
 
-@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+@needs_nodes
 class Parts(unittest.TestCase):
     """What writes at several nodes, of which one is gone: nothing runs, or what has run is said."""
 
     def setUp(self):
-        self.cluster = Cluster(NOTICED_MS)
-        self.addCleanup(self.cluster.stop)
+        self.cluster = self.enterContext(Cluster(NOTICED_MS))
         for node in self.cluster.nodes:
             self.assertEqual(node.call("CONFIG", "SET", "cluster-require-full-coverage", "no"), "+OK")
-        self.server = gateway(self.cluster.url(), "--upstream-timeout", str(SHORT_MS), threads=1)
-        self.addCleanup(self.server.stop)
-        self.wire = self.server.connect()
-        self.addCleanup(self.wire.close)
+        self.server = self.enterContext(gateway(self.cluster.url(), "--upstream-timeout", str(SHORT_MS), threads=1))
+        self.wire = self.enterContext(self.server.connect())
         for key in KEYS:
             wait_for(lambda key=key: self.wire.call("SET", key, "v") == "+OK")
         self.first, *self.others = self.cluster.nodes[:3]
@@ -292,32 +288,18 @@ class Parts(unittest.TestCase):
         self.assertIn(f"it has not at 1 (127.0.0.1:{self.first.port})", error)
 
 
-class Load:
-    """Clients that count, each over a connection of its own, and write down what they are told."""
+class Load(Busy):
+    """Clients that count, and write down what they are told."""
 
     def __init__(self, port, keys):
-        self.port, self.keys = port, keys
+        self.keys = keys
         self.replies = collections.defaultdict(list)
         # Of each counter: when a number was asked for, when it came, which it was.
         self.times = collections.defaultdict(list)
         self.errors = []
         # Of each counter: how often it may have been counted up without anybody being told.
         self.in_doubt = collections.Counter()
-        self.rounds = 0
-        self.lock = threading.Lock()
-        self.over = threading.Event()
-        self.failures = []
-        self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(CLIENTS)]
-        for thread in self.threads:
-            thread.start()
-
-    def run(self, number):
-        try:
-            with Wire(self.port) as wire:
-                while not self.over.is_set():
-                    self.turn(wire, number)
-        except Exception as failure:  # The test fails by it, whatever it is.
-            self.failures.append(repr(failure))
+        super().__init__(port, CLIENTS)
 
     def turn(self, wire, number):
         key = self.keys[number % len(self.keys)]
@@ -345,25 +327,10 @@ class Load:
                 self.errors.append(many)
             self.rounds += 1
 
-    def go_on(self, rounds=40):
-        """Until so much more has been done."""
-        end = self.rounds + rounds
-        wait_for(lambda: self.failures or self.rounds >= end)
-
     def go_on_all(self):
         """Until each counter has been counted by somebody who has begun after this."""
         since = time.monotonic()
         wait_for(lambda: self.failures or all(any(begin >= since for begin, _, _ in list(self.times[key])) for key in self.keys))
-
-    def stop(self):
-        self.over.set()
-        for thread in self.threads:
-            thread.join(REPLY_SECONDS)
-            assert not thread.is_alive(), "a client has got no reply"
-        assert not self.failures, self.failures
-
-    def told(self, key):
-        return [reply for (_, one), replies in self.replies.items() if one == key for reply in replies]
 
 
 class Loaded:
@@ -372,10 +339,8 @@ class Loaded:
     is_logged = False
 
     def setUp(self):
-        self.cluster = Cluster(self.timeout_ms, is_logged=self.is_logged)
-        self.addCleanup(self.cluster.stop)
-        self.server = gateway(self.cluster.url(), *PATIENT)
-        self.addCleanup(self.server.stop)
+        self.cluster = self.enterContext(Cluster(self.timeout_ms, is_logged=self.is_logged))
+        self.server = self.enterContext(gateway(self.cluster.url(), *PATIENT))
         # The first half in one slot, which is the one that moves.
         self.keys = [f"{{b}}{number}" for number in range(COUNTERS // 2)] + [f"k{number}" for number in range(COUNTERS // 2)]
         self.load = Load(self.server.port, self.keys)
@@ -402,7 +367,7 @@ class Loaded:
         self.assertTrue(is_linearizable(times), key)
 
 
-@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+@needs_nodes
 class Changes(Loaded, unittest.TestCase):
     """What clients see while slots move and nodes change places."""
 
@@ -460,7 +425,7 @@ class Changes(Loaded, unittest.TestCase):
         self.assert_exact()
 
 
-@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+@needs_nodes
 class Losses(Loaded, unittest.TestCase):
     """What they see when a node is gone, and the others have to notice."""
 
@@ -501,8 +466,7 @@ class Losses(Loaded, unittest.TestCase):
         gone = time.monotonic()
         lost.kill()
         # Each primary brings its own events: one that is not there is waited for, as by commands.
-        subscriber = self.server.connect()
-        self.addCleanup(subscriber.close)
+        subscriber = self.enterContext(self.server.connect())
         subscriber.send(request("PSUBSCRIBE", "*"))
         wait_for(lambda: self.cluster.primary_of(SLOT_OF_B) is not lost)
         wait_for(self.is_served)
@@ -522,14 +486,12 @@ class Losses(Loaded, unittest.TestCase):
         told_before = collections.Counter({key: len(self.load.times[key]) for key in self.keys})
         self.server.stop()
         # What the silent node has been sent is given up soon.
-        self.server = gateway(self.cluster.url(), "--upstream-timeout", str(SHORT_MS))
-        self.addCleanup(self.server.stop)
+        self.server = self.enterContext(gateway(self.cluster.url(), "--upstream-timeout", str(SHORT_MS)))
         self.load = Load(self.server.port, self.keys)
         self.load.go_on_all()
         lost = self.cluster.primary_of(SLOT_OF_B)
         heir = self.cluster.replica_of(lost)
-        subscriber = self.server.connect()
-        self.addCleanup(subscriber.close)
+        subscriber = self.enterContext(self.server.connect())
         self.assertEqual(subscriber.call("SUBSCRIBE", "news"), ["subscribe", "news", 1])
         # It is the one that brings what is published.
         self.assertEqual(lost.call("PUBSUB", "NUMSUB", "news"), ["news", 1])

@@ -35,16 +35,13 @@ class Sentinel:
 class BehindSentinel(unittest.TestCase):
     def test_a_failover_is_followed(self):
         with tempfile.TemporaryDirectory() as folder:
-            one = Redis()
-            self.addCleanup(one.stop)
-            two = Redis("--replicaof", "127.0.0.1", one.port)
-            self.addCleanup(two.stop)
+            one = self.enterContext(Redis())
+            two = self.enterContext(Redis("--replicaof", "127.0.0.1", one.port))
             sentinel = Sentinel(folder, one.port)
             self.addCleanup(sentinel.stop)
             # Nobody listens at the first address: the next is asked.
             to = f"sentinel://127.0.0.1:{free_port()},127.0.0.1:{sentinel.port}/main"
-            server = gateway(to, *PATIENT)
-            self.addCleanup(server.stop)
+            server = self.enterContext(gateway(to, *PATIENT))
 
             def has(value):
                 # Sentinel closes what is open when a server's part changes.
@@ -69,16 +66,13 @@ class BehindSentinel(unittest.TestCase):
             authority = Authority(folder)
             flags = authority.flags(*authority.sign("node"))
             ports = [free_port() for _ in range(2)]
-            one = Redis("--tls-port", ports[0], "--tls-replication", "yes", *flags)
-            self.addCleanup(one.stop)
-            two = Redis("--tls-port", ports[1], "--tls-replication", "yes", *flags, "--replicaof", "127.0.0.1", ports[0])
-            self.addCleanup(two.stop)
+            one = self.enterContext(Redis("--tls-port", ports[0], "--tls-replication", "yes", *flags))
+            two = self.enterContext(Redis("--tls-port", ports[1], "--tls-replication", "yes", *flags, "--replicaof", "127.0.0.1", ports[0]))
             tls_port = free_port()
             words = [f"{name[2:]} {value}\n" for name, value in zip(flags[::2], flags[1::2], strict=True)]
             sentinel = Sentinel(folder, ports[0], f"tls-port {tls_port}\ntls-replication yes\n{''.join(words)}")
             self.addCleanup(sentinel.stop)
-            server = gateway(f"sentinel+tls://127.0.0.1:{tls_port}/main", *PATIENT, "--upstream-ca", authority.file)
-            self.addCleanup(server.stop)
+            server = self.enterContext(gateway(f"sentinel+tls://127.0.0.1:{tls_port}/main", *PATIENT, "--upstream-ca", authority.file))
 
             def has(value):
                 with two.connect() as direct:
@@ -106,8 +100,7 @@ class BehindSentinel(unittest.TestCase):
         self.addCleanup(two.stop)
         sentinel = Sentinel(folder, one.port)
         self.addCleanup(sentinel.stop)
-        server = gateway(f"sentinel://127.0.0.1:{sentinel.port}/main", *PATIENT, threads=1)
-        self.addCleanup(server.stop)
+        server = self.enterContext(gateway(f"sentinel://127.0.0.1:{sentinel.port}/main", *PATIENT, threads=1))
         return server, one, two
 
     def test_a_script_that_says_it_is_a_copy(self):
@@ -149,8 +142,7 @@ class BehindSentinel(unittest.TestCase):
 
     def test_a_name_that_nobody_knows(self):
         with tempfile.TemporaryDirectory() as folder:
-            one = Redis()
-            self.addCleanup(one.stop)
+            one = self.enterContext(Redis())
             sentinel = Sentinel(folder, one.port)
             self.addCleanup(sentinel.stop)
             with gateway(f"sentinel://127.0.0.1:{sentinel.port}/other") as server, server.connect() as wire:

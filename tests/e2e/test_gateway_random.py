@@ -106,8 +106,7 @@ def lives(number, protocol, here, there, failures):
 class Random(unittest.TestCase):
     def same(self, backend):
         self.addCleanup(backend.stop)
-        server = gateway(backend.port, *PATIENT)
-        self.addCleanup(server.stop)
+        server = self.enterContext(gateway(backend.port, *PATIENT))
         failures = []
         clients = [threading.Thread(target=lives, args=(number, 2 + number % 2, server, backend, failures)) for number in range(CLIENTS)]
         for client in clients:

@@ -8,8 +8,8 @@ import threading
 import time
 import unittest
 
-from behind import PATIENT, gateway
-from nodes import Cluster, program, wait_for
+from behind import PATIENT, Busy, gateway
+from nodes import Cluster, needs_nodes, wait_for
 from server import REPLY_SECONDS, halt, request
 
 SLOT_OF_B = 3300
@@ -22,22 +22,19 @@ BOUND_MS = 2_000
 REPLICA_SECONDS = 3
 
 
-@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+@needs_nodes
 class FromReplicas(unittest.TestCase):
     """Reads by replicas that are fresh enough, and by primaries where none is."""
 
     bound_seconds = 0.3
 
     def setUp(self):
-        self.cluster = Cluster()
-        self.addCleanup(self.cluster.stop)
+        self.cluster = self.enterContext(Cluster())
         self.primary = self.cluster.primary_of(SLOT_OF_B)
         self.replica = self.cluster.replica_of(self.primary)
 
     def start(self, *flags):
-        server = gateway(self.cluster.url(), *flags, "--replica-reads", str(int(self.bound_seconds * 1000)))
-        self.addCleanup(server.stop)
-        return server
+        return self.enterContext(gateway(self.cluster.url(), *flags, "--replica-reads", str(int(self.bound_seconds * 1000))))
 
     def reads(self):
         stats = self.replica.info("commandstats").get("cmdstat_get", "calls=0,")
@@ -125,28 +122,17 @@ class FromReplicas(unittest.TestCase):
         self.assertGreater(self.reads(), before)
 
 
-class Updating:
+class Updating(Busy):
     """Clients that count up what they watch, as whoever updates a value: each with GET between WATCH and EXEC, some keys watched more
     than once, and EXEC whatever WATCH was answered."""
 
-    def __init__(self, server, keys):
-        self.server, self.keys = server, keys
-        self.told, self.rounds, self.failures = collections.Counter(), 0, []
-        self.lock, self.over = threading.Lock(), threading.Event()
-        self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(CLIENTS)]
-        for thread in self.threads:
-            thread.start()
+    def __init__(self, port, keys):
+        self.keys, self.told = keys, collections.Counter()
+        super().__init__(port, CLIENTS)
 
-    def run(self, number):
-        try:
-            with self.server.connect() as wire:
-                while not self.over.is_set():
-                    self.turn(wire, self.keys[number % len(self.keys)], 1 + self.rounds % 3)
-        except Exception as failure:  # The test fails by it, whatever it is.
-            self.failures.append(repr(failure))
-
-    def turn(self, wire, key, watches):
-        for _ in range(watches):
+    def turn(self, wire, number):
+        key = self.keys[number % len(self.keys)]
+        for _ in range(1 + self.rounds % 3):
             wire.call("WATCH", key)
         value = int(wire.call("GET", key) or 0)
         wire.send(request("MULTI") + request("SET", key, value + 1) + request("EXEC"))
@@ -156,27 +142,17 @@ class Updating:
             self.told[key] += replies[2] is not None
             self.rounds += 1
 
-    def stop(self):
-        self.over.set()
-        for thread in self.threads:
-            thread.join(REPLY_SECONDS)
-            assert not thread.is_alive(), "a client has got no reply"
-        assert not self.failures, self.failures
 
-
-@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+@needs_nodes
 class Updates(unittest.TestCase):
     """While slots move and nodes change places, and reads may go to replicas."""
 
     def test_no_update_is_lost(self):
-        cluster = Cluster()
-        self.addCleanup(cluster.stop)
-        server = gateway(cluster.url(), *PATIENT, "--replica-reads", str(BOUND_MS))
-        self.addCleanup(server.stop)
-        updating = Updating(server, ["{b}1", "{b}2"])
+        cluster = self.enterContext(Cluster())
+        server = self.enterContext(gateway(cluster.url(), *PATIENT, "--replica-reads", str(BOUND_MS)))
+        updating = Updating(server.port, ["{b}1", "{b}2"])
         for turn in range(4 * ROUNDS):
-            before = updating.rounds
-            wait_for(lambda before=before: updating.failures or updating.rounds >= before + UPDATES)
+            updating.go_on(UPDATES)
             source = cluster.primary_of(SLOT_OF_B)
             if turn % 4 < 3:
                 cluster.move_slot(SLOT_OF_B, next(node for node in cluster.nodes if node is not source and node.is_primary()))

@@ -8,7 +8,7 @@ import time
 import unittest
 
 from behind import PATIENT, REDIS, BeforeMany, BeforeOne, Redis, Relay, gateway
-from nodes import program, wait_for
+from nodes import needs_nodes, wait_for
 from server import REPLY_SECONDS, Respb, Server, Wire, request
 
 # The load of the test of staleness.
@@ -69,9 +69,7 @@ class Clients:
         self.k, self.k2 = (f"{self.id()}:{number}" for number in (1, 2))
 
     def cacher(self, *options):
-        wire = Cacher(self.server.port, *options)
-        self.addCleanup(wire.close)
-        return wire
+        return self.enterContext(Cacher(self.server.port, *options))
 
 
 class Tracked(Clients):
@@ -226,10 +224,8 @@ class OneServer(BeforeOne, Stale, Tracked):
     def test_all_may_be_gone(self):
         backend = self.start()
         self.addCleanup(backend.stop)
-        server = gateway(backend.port, *PATIENT)
-        self.addCleanup(server.stop)
-        wire = Cacher(server.port, "ON")
-        self.addCleanup(wire.close)
+        server = self.enterContext(gateway(backend.port, *PATIENT))
+        wire = self.enterContext(Cacher(server.port, "ON"))
         self.assertIsNone(wire.ask("GET", self.k))
         with server.connect() as other:
             other.call("FLUSHALL")
@@ -238,10 +234,8 @@ class OneServer(BeforeOne, Stale, Tracked):
     def test_a_connection_that_broke_may_have_missed_something(self):
         relay = Relay(self.backend.port)
         self.addCleanup(relay.close)
-        server = gateway(relay.port, *PATIENT, threads=1)
-        self.addCleanup(server.stop)
-        wire = Cacher(server.port, "ON")
-        self.addCleanup(wire.close)
+        server = self.enterContext(gateway(relay.port, *PATIENT, threads=1))
+        wire = self.enterContext(Cacher(server.port, "ON"))
         self.assertIsNone(wire.ask("GET", self.k))
         relay.cut()
         self.assertEqual(wire.next_push(), ["invalidate", None])
@@ -301,12 +295,12 @@ class Clustered(BeforeMany):
             return wire.call(*words)
 
 
-@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+@needs_nodes
 class BeforeCluster(Clustered, Tracked, unittest.TestCase):
     pass
 
 
-@unittest.skipUnless(program(), "neither valkey-server nor redis-server is there: scripts/valkey-driver builds the first")
+@needs_nodes
 class WhileSlotsMove(Clustered, Stale, unittest.TestCase):
     """The same, and what is told when slots change their place."""
 

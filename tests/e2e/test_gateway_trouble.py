@@ -15,9 +15,9 @@ import time
 import unittest
 import unittest.mock
 
-from behind import PATIENT, REDIS, Redis, Relay, gateway
+from behind import PATIENT, REDIS, Busy, Redis, Relay, gateway
 from nodes import wait_for
-from server import REPLY_SECONDS, Closed, Server, Wire, halt, request
+from server import REPLY_SECONDS, Closed, Server, halt, request
 from toxic import Toxic, is_linearizable
 
 CLIENTS = 6
@@ -38,41 +38,27 @@ def figures(server):
     return lines, node
 
 
-class Counting:
-    """Clients that count together, each in pipelines, and write down what they are told and when."""
+class Counting(Busy):
+    """Clients that count together, each in so many pipelines, and write down what they are told and when."""
 
-    def __init__(self, port, rounds=ROUNDS):
-        self.port, self.rounds = port, rounds
-        self.told, self.errors, self.failures = [], [], []
-        self.lock = threading.Lock()
-        self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(CLIENTS)]
-        for thread in self.threads:
-            thread.start()
+    def __init__(self, port, pipelines=ROUNDS):
+        self.pipelines, self.told, self.errors = pipelines, [], []
+        super().__init__(port, CLIENTS)
 
-    def run(self, number):
-        try:
-            with Wire(self.port) as wire:
-                for turn in range(self.rounds):
-                    count = 1 + (number + turn) % 5
-                    begin = time.monotonic()
-                    wire.send(request("INCR", "n") * count)
-                    for _ in range(count):
-                        reply = wire.reply()
-                        with self.lock:
-                            if isinstance(reply, int):
-                                self.told.append((begin, time.monotonic(), reply))
-                            else:
-                                self.errors.append(reply)
-                    if self.errors:
-                        time.sleep(BACK_OFF_SECONDS)
-        except Exception as failure:  # The test fails by it, whatever it is.
-            self.failures.append(repr(failure))
-
-    def join(self):
-        for thread in self.threads:
-            thread.join(REPLY_SECONDS)
-            assert not thread.is_alive(), "a client has got no reply"
-        assert not self.failures, self.failures
+    def work(self, wire, number):
+        for turn in range(self.pipelines):
+            count = 1 + (number + turn) % 5
+            begin = time.monotonic()
+            wire.send(request("INCR", "n") * count)
+            for _ in range(count):
+                reply = wire.reply()
+                with self.lock:
+                    if isinstance(reply, int):
+                        self.told.append((begin, time.monotonic(), reply))
+                    else:
+                        self.errors.append(reply)
+            if self.errors:
+                time.sleep(BACK_OFF_SECONDS)
 
 
 class Behind(unittest.TestCase):
@@ -83,13 +69,10 @@ class Behind(unittest.TestCase):
         self.addCleanup(self.backend.stop)
         self.network = Toxic(self.backend.port, **toxics)
         self.addCleanup(self.network.close)
-        self.server = gateway(self.network.port, *(flags or PATIENT), threads=1)
-        self.addCleanup(self.server.stop)
+        self.server = self.enterContext(gateway(self.network.port, *(flags or PATIENT), threads=1))
 
     def connect(self):
-        wire = self.server.connect()
-        self.addCleanup(wire.close)
-        return wire
+        return self.enterContext(self.server.connect())
 
     def direct(self, *words):
         with self.backend.connect() as wire:
@@ -200,8 +183,7 @@ class Subscriptions(Behind):
     def test_a_busy_channel_holds_up_nobody(self):
         backend = Flooding()
         self.addCleanup(backend.close)
-        server = gateway(backend.port, *PATIENT, threads=1)
-        self.addCleanup(server.stop)
+        server = self.enterContext(gateway(backend.port, *PATIENT, threads=1))
         for number in range(3):
             with server.connect() as wire:
                 self.assertEqual(wire.call("SUBSCRIBE", f"c{number}"), ["subscribe", f"c{number}", 1])
@@ -213,8 +195,7 @@ class Subscriptions(Behind):
                 self.addCleanup(backend.stop)
                 relay = Relay(backend.port)
                 self.addCleanup(relay.close)
-                server = gateway(relay.port, "--upstream-timeout", str(IDLE_MS), threads=1)
-                self.addCleanup(server.stop)
+                server = self.enterContext(gateway(relay.port, "--upstream-timeout", str(IDLE_MS), threads=1))
                 with server.connect() as wire, backend.connect() as direct:
                     wait_for(lambda wire=wire: wire.call("SUBSCRIBE", "news") == ["subscribe", "news", 1])
                     # The server is asked again only when it has answered, and nothing else is asked here.
@@ -227,8 +208,7 @@ class Subscriptions(Behind):
 @unittest.skipUnless(REDIS, "redis-server is not installed: apt-get install redis-server")
 class Closing(unittest.TestCase):
     def test_a_server_that_closes_behind_its_answer(self):
-        backend = Redis()
-        self.addCleanup(backend.stop)
+        backend = self.enterContext(Redis())
         relay = Relay(backend.port)
         self.addCleanup(relay.close)
         with gateway(relay.port, *PATIENT, threads=1) as server, server.connect() as wire:
@@ -246,8 +226,7 @@ class Closing(unittest.TestCase):
             finally:
                 os.kill(server.process.pid, signal.SIGCONT)
             self.assertEqual(wire.reply(), "v")
-            again = Redis(port=backend.port)
-            self.addCleanup(again.stop)
+            self.enterContext(Redis(port=backend.port))
             # It was not sent where nobody is any more.
             self.assertEqual(wire.call("SET", "k", "2"), "+OK")
 
@@ -309,8 +288,7 @@ class OutOfTurn(Behind):
         self.start()
         self.relay = Relay(self.backend.port)
         self.addCleanup(self.relay.close)
-        self.server = gateway(self.relay.port, *PATIENT, threads=1)
-        self.addCleanup(self.server.stop)
+        self.server = self.enterContext(gateway(self.relay.port, *PATIENT, threads=1))
 
     def test_exec_that_leaves_the_transaction_open(self):
         # As by a server that refuses EXEC and stays in MULTI: a word that it does not know is in EXEC's place.
@@ -349,8 +327,7 @@ class Leases(Behind):
         self.start()
         self.relay = Relay(self.backend.port)
         self.addCleanup(self.relay.close)
-        self.server = gateway(self.relay.port, *PATIENT, "--leases", "1", threads=1)
-        self.addCleanup(self.server.stop)
+        self.server = self.enterContext(gateway(self.relay.port, *PATIENT, "--leases", "1", threads=1))
         leaves, watches, waits = self.connect(), self.connect(), self.connect()
         self.assertEqual([leaves.call("WATCH", "a"), leaves.call("MULTI"), leaves.call("SET", "a", "1")], ["+OK", "+OK", "+QUEUED"])
         self.relay.hold()
@@ -373,8 +350,7 @@ class Leases(Behind):
         self.start()
         self.relay = Relay(self.backend.port)
         self.addCleanup(self.relay.close)
-        self.server = gateway(self.relay.port, *PATIENT, "--leases", "1", threads=1)
-        self.addCleanup(self.server.stop)
+        self.server = self.enterContext(gateway(self.relay.port, *PATIENT, "--leases", "1", threads=1))
         first, second, admin = self.connect(), self.connect(), self.connect()
         number = first.call("CLIENT", "ID")
         first.send(request("BLPOP", "a", "0"))
@@ -504,14 +480,11 @@ class Clocks(Behind):
         with open(self.offset, "wb") as file:
             file.write(struct.pack("=q", 0))
         self.environment = unittest.mock.patch.dict(os.environ, {"LD_PRELOAD": library, "CLOCK_OFFSET": self.offset})
-        self.backend = Server()
-        self.addCleanup(self.backend.stop)
+        self.backend = self.enterContext(Server())
 
     def gateway(self, *flags):
         with self.environment:
-            server = gateway(self.backend.port, *flags, threads=1)
-        self.addCleanup(server.stop)
-        return server
+            return self.enterContext(gateway(self.backend.port, *flags, threads=1))
 
     def jump(self, seconds):
         with open(self.offset, "r+b") as file:

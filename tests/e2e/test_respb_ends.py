@@ -5,7 +5,7 @@ do while they are open (`test_respb`)."""
 import tempfile
 import unittest
 
-from server import Closed, Respb, Server, argv, cancel, close, get, window
+from server import Closed, Respb, Server, argv, cancel, close, window
 
 QUEUE_BYTES, OUTPUT_BYTES, VALUE_BYTES = 4096, 3_000_000, 1_000_000
 KILLED = (0, ("goaway", 4, "killed"))

@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from server import PORT_TAKEN, PROGRAM, REPLY_SECONDS, Closed, Server, Wire, request
+from server import PORT_TAKEN, PROGRAM, REPLY_SECONDS, Closed, Server, request
 
 
 class BadInput(unittest.TestCase):
