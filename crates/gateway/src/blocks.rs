@@ -82,6 +82,7 @@ impl Since {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::request_of;
 
     const SECONDS: BlockTime = BlockTime { argument: 2, ms: 5_000, in_seconds: true };
     const MS: BlockTime = BlockTime { argument: 2, ms: 5_000, in_seconds: false };
@@ -90,16 +91,11 @@ mod tests {
     fn since(time: BlockTime) -> Since {
         Since::of(&Kind::Blocks(time), 1_000)
     }
-    fn asked(words: &[&str]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        request(None, &Texts(words), &mut bytes);
-        bytes
-    }
 
     #[test]
     fn what_has_passed_counts() {
-        let bytes = asked(&["BLPOP", "k", "5"]);
-        let behind = [asked(&["ASKING"]), bytes.clone()].concat();
+        let bytes = request_of(&["BLPOP", "k", "5"]);
+        let behind = [request_of(&["ASKING"]), bytes.clone()].concat();
         for (time, now_ms, left) in [
             (SECONDS, 1_000, "5"),
             (SECONDS, 1_001, "4.999"),
@@ -109,9 +105,9 @@ mod tests {
             (MS, 9_000, "1"),
             (FOR_EVER, 9_000, "5"),
         ] {
-            let sent = asked(&["BLPOP", "k", left]);
+            let sent = request_of(&["BLPOP", "k", left]);
             assert_eq!(*since(time).sent(&bytes, 0, now_ms), *sent, "{time:?}");
-            let sent = [asked(&["ASKING"]), sent].concat();
+            let sent = [request_of(&["ASKING"]), sent].concat();
             assert_eq!(*since(time).sent(&behind, 1, now_ms), *sent, "{time:?}");
         }
     }

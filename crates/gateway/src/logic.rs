@@ -93,15 +93,10 @@ fn within(bytes: &[u8], queued: u32) -> Option<(bool, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::request_of;
     use weft_engine::error::Error;
     use weft_engine::script::sha1_hex;
-    use weft_protocol::request::Texts as Words;
 
-    fn asked(words: &[&str]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        request(None, &Words(words), &mut bytes);
-        bytes
-    }
     fn heard(answer: Answer<'_>, queued: u32) -> (String, bool) {
         let mut room = Vec::new();
         match said(answer, queued, true, &mut room) {
@@ -116,12 +111,12 @@ mod tests {
     fn a_request_is_put_in_a_transaction_and_taken_out() {
         let scripts = Scripts::default();
         let digest = String::from_utf8(sha1_hex(b"return 1").to_vec()).unwrap();
-        let named = asked(&["EVALSHA", &digest, "0"]);
+        let named = request_of(&["EVALSHA", &digest, "0"]);
         let wraps = |scripts: &Scripts| wrapped(&named, scripts);
         assert_eq!(wraps(&scripts), ([MULTI, &named, EXEC].concat().into(), 1));
         // It can be mended where the text is known, and only there it is asked for.
-        scripts.learn(&asked(&["EVAL", "return 1", "0"]));
-        let exists = asked(&["SCRIPT", "EXISTS", &digest]);
+        scripts.learn(&request_of(&["EVAL", "return 1", "0"]));
+        let exists = request_of(&["SCRIPT", "EXISTS", &digest]);
         assert_eq!(wraps(&scripts), ([MULTI, &exists, &named, EXEC].concat().into(), 2));
         assert_eq!(*unwrapped(&wraps(&scripts).0, 2), *named);
     }

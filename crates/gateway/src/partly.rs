@@ -90,17 +90,13 @@ fn shown(key: &[u8]) -> String {
 mod tests {
     use weft_engine::error::ErrorCode;
     use weft_engine::forward::{Forward, Kind};
-    use weft_protocol::request::Texts;
-    use weft_protocol::resp::encode::request;
 
     use super::*;
     use crate::answer::{lost, unreachable};
-    use crate::testing::client;
+    use crate::testing::{client, request_of};
 
     fn part(words: &[&str], pinned: Option<usize>, arrived: Arrived) -> Order {
-        let mut bytes = Vec::new();
-        request(None, &Texts(words), &mut bytes);
-        let mut order = Order::new(&Forward::of(client(1), Kind::Plain), &bytes, 0);
+        let mut order = Order::new(&Forward::of(client(1), Kind::Plain), &request_of(words), 0);
         (order.pinned, order.state) = (pinned, State::Done(arrived));
         order
     }

@@ -202,13 +202,7 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_protocol::request::Texts as Words;
-
-    fn asked(words: &[&str]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        request(None, &Words(words), &mut bytes);
-        bytes
-    }
+    use crate::testing::request_of;
 
     #[test]
     fn words_of_a_request() {
@@ -223,22 +217,22 @@ mod tests {
         for words in
             [&["eval", "x", "0"][..], &["EVALSHA_RO", "x"], &["fcall", "f"], &["program", "Run", "p"]]
         {
-            assert!(runs_logic(&asked(words)), "{words:?}");
+            assert!(runs_logic(&request_of(words)), "{words:?}");
         }
         for words in [&["GET", "EVAL"][..], &["PROGRAM", "LIST"], &["SCRIPT", "LOAD", "x"], &["EVALS"], &[]] {
-            assert!(!runs_logic(&asked(words)), "{words:?}");
+            assert!(!runs_logic(&request_of(words)), "{words:?}");
         }
-        assert_eq!(brought(&asked(&["script", "load", "x"])), Some(&b"x"[..]));
-        assert_eq!(brought(&asked(&["EVAL_RO", "x", "0"])), Some(&b"x"[..]));
-        assert_eq!(brought(&asked(&["SCRIPT", "EXISTS", "x"])), None);
-        assert_eq!(named_by(&asked(&["evalsha", "x", "0"])), Some(&b"x"[..]));
-        assert!(forgets_scripts(&asked(&["script", "Flush", "ASYNC"])));
+        assert_eq!(brought(&request_of(&["script", "load", "x"])), Some(&b"x"[..]));
+        assert_eq!(brought(&request_of(&["EVAL_RO", "x", "0"])), Some(&b"x"[..]));
+        assert_eq!(brought(&request_of(&["SCRIPT", "EXISTS", "x"])), None);
+        assert_eq!(named_by(&request_of(&["evalsha", "x", "0"])), Some(&b"x"[..]));
+        assert!(forgets_scripts(&request_of(&["script", "Flush", "ASYNC"])));
         for words in
             [&["SCRIPT", "LOAD", "FLUSH"], &["FUNCTION", "FLUSH", "SYNC"], &["GET", "SCRIPT", "FLUSH"]]
         {
-            assert!(!forgets_scripts(&asked(words)), "{words:?}");
+            assert!(!forgets_scripts(&request_of(words)), "{words:?}");
         }
-        let both = [asked(&["GET", "PUBLISH"]), asked(&["publish", "c", "m"])];
+        let both = [request_of(&["GET", "PUBLISH"]), request_of(&["publish", "c", "m"])];
         assert_eq!([publishes(&both[0]), publishes(&both.concat())], [false, true]);
     }
 
@@ -246,15 +240,18 @@ mod tests {
     fn what_was_brought_is_loaded_where_it_is_named() {
         let scripts = Scripts::default();
         let digest = String::from_utf8(sha1_hex(b"return 1").to_vec()).unwrap();
-        let named =
-            [asked(&["MULTI"]), asked(&["evalsha", &digest, "0"]), asked(&["EVALSHA_RO", &digest, "0"])];
+        let named = [
+            request_of(&["MULTI"]),
+            request_of(&["evalsha", &digest, "0"]),
+            request_of(&["EVALSHA_RO", &digest, "0"]),
+        ];
         assert!(scripts.loads(&named.concat()).is_empty());
-        scripts.learn(&[asked(&["GET", "k"]), asked(&["eval", "return 1", "0"])].concat());
-        assert_eq!(scripts.loads(&named.concat()), asked(&["SCRIPT", "LOAD", "return 1"]));
+        scripts.learn(&[request_of(&["GET", "k"]), request_of(&["eval", "return 1", "0"])].concat());
+        assert_eq!(scripts.loads(&named.concat()), request_of(&["SCRIPT", "LOAD", "return 1"]));
         assert!(scripts.has(digest.to_uppercase().as_bytes()));
         scripts.clear();
         assert!(!scripts.has(digest.as_bytes()));
-        scripts.learn(&asked(&["SCRIPT", "LOAD", "return 1"]));
+        scripts.learn(&request_of(&["SCRIPT", "LOAD", "return 1"]));
         assert!(scripts.has(digest.as_bytes()) && !scripts.has(b"short"));
     }
 
@@ -268,15 +265,15 @@ mod tests {
         scripts.keep(b"return 1");
         let known = String::from_utf8(sha1_hex(b"return 1").to_vec()).unwrap();
         let cost_ns = |count: usize| {
-            let mut bytes = asked(&["EVALSHA", &known, "0"]);
-            (0..count).for_each(|at| bytes.extend(asked(&["EVALSHA", &format!("{at:040x}"), "0"])));
+            let mut bytes = request_of(&["EVALSHA", &known, "0"]);
+            (0..count).for_each(|at| bytes.extend(request_of(&["EVALSHA", &format!("{at:040x}"), "0"])));
             let cpu_ns = || {
                 let now = clock_gettime(ClockId::ThreadCPUTime);
                 now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
             };
             let tries = (0..5).map(|_| {
                 let begin = cpu_ns();
-                assert_eq!(scripts.loads(&bytes), asked(&["SCRIPT", "LOAD", "return 1"]));
+                assert_eq!(scripts.loads(&bytes), request_of(&["SCRIPT", "LOAD", "return 1"]));
                 cpu_ns() - begin
             });
             tries.min().unwrap()

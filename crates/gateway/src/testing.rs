@@ -30,6 +30,18 @@ use crate::ways;
 /// The longest that a test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The bytes of a request.
+pub(crate) fn request_of(words: &[&str]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    request(None, &Texts(words), &mut bytes);
+    bytes
+}
+
+/// Those of a transaction of one request.
+pub(crate) fn transaction_of(words: &[&str]) -> Vec<u8> {
+    [request_of(&["MULTI"]), request_of(words), request_of(&["EXEC"])].concat()
+}
+
 /// A client of tests, by its number.
 pub(crate) const fn client(client: u64) -> Recipient {
     Recipient { address: Address { worker: 0, connection: client as u32, channel: 0 }, client }
@@ -176,10 +188,21 @@ impl Bench {
     }
     /// The same of a request of which more is said.
     pub(crate) fn ask_so(&mut self, forward: Forward, words: &[&str]) {
+        self.submit([(forward, request_of(words))]);
+    }
+    /// All of these come at once.
+    pub(crate) fn submit(&mut self, all: impl IntoIterator<Item = (Forward, Vec<u8>)>) {
         let mut forwards = Forwards::default();
-        request(None, &Texts(words), &mut forwards.bytes);
-        forwards.list.push(Forward { end: forwards.bytes.len(), ..forward });
+        for (forward, bytes) in all {
+            forwards.bytes.extend_from_slice(&bytes);
+            forwards.list.push(Forward { end: forwards.bytes.len(), ..forward });
+        }
         self.upstream.submit(&mut forwards, &mut self.delivered);
+    }
+    /// What a client is told next.
+    pub(crate) fn answer(&mut self) -> String {
+        self.until("an answer", |bench| !bench.delivered.0.is_empty());
+        self.delivered.0.remove(0)
     }
     pub(crate) fn turn(&mut self) {
         self.upstream.begin_tick(self.now_ms, &mut self.delivered);

@@ -8,11 +8,9 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::atlas::SLOTS;
 use crate::options::Options;
-use crate::testing::{Delivered, Peer, client, engine};
+use crate::testing::{Delivered, Peer, client, engine, request_of};
 use crate::upstream::{EXEC, MULTI};
 use weft_engine::script::sha1_hex;
-use weft_protocol::request::Texts;
-use weft_protocol::resp::encode::request;
 
 /// The longest that a test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -75,14 +73,11 @@ fn what_waits_for_a_map_goes_when_there_is_one() {
 fn scripts_that_go_before_a_request_count() {
     let (mut cluster, mut delivered) = (cluster(), Delivered::default());
     cluster.adopt(map(&[1_000]));
-    let (mut brought, mut run) = (Vec::new(), Vec::new());
     let text = format!("return '{}'", "x".repeat(1_000));
-    request(None, &Texts(&["EVAL", &text, "0"]), &mut brought);
-    cluster.common.scripts.learn_one(&brought);
+    cluster.common.scripts.learn_one(&request_of(&["EVAL", &text, "0"]));
     let digest = sha1_hex(text.as_bytes());
     let digest = std::str::from_utf8(&digest).expect("letters and digits");
-    request(None, &Texts(&["EVALSHA", digest, "0"]), &mut run);
-    let bytes = [MULTI, &run, EXEC].concat();
+    let bytes = [MULTI, &request_of(&["EVALSHA", digest, "0"]), EXEC].concat();
     cluster.accept((Forward::of(client(1), Kind::Exec(1)), 0), &bytes, &mut delivered);
     assert!(cluster.orders.kept.bytes() > 2 * (text.len() + bytes.len()));
 }
@@ -128,9 +123,8 @@ fn a_watch_that_is_sent_to_the_same_node_again_is_answered() {
     });
     let (mut cluster, mut delivered) = (cluster(), Delivered::default());
     cluster.adopt(map(&[peer.port]));
-    let mut bytes = Vec::new();
     // Its key says where it is.
-    request(None, &Texts(&["WATCH", &peer.port.to_string()]), &mut bytes);
+    let bytes = request_of(&["WATCH", &peer.port.to_string()]);
     let keys = Keys { slot: Some(1), only: Some(1) };
     cluster.accept((Forward { keys, ..Forward::of(client(1), Kind::Watch) }, 0), &bytes, &mut delivered);
     until_answered(&mut cluster, 1, &mut delivered);

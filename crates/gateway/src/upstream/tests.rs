@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use super::*;
-use crate::testing::{Bench, Delivered, Peer};
+use crate::testing::{Bench, Delivered, Peer, client, request_of, transaction_of};
 
 fn ok(asked: &str) -> Option<String> {
     Some(if asked.starts_with("PING") { "+PONG\r\n" } else { "+OK\r\n" }.into())
@@ -57,15 +57,10 @@ fn what_comes_at_once_is_sent_by_databases() {
         // Those that were silent are asked whether they are there.
         let is_still = |bench: &Bench| bench.upstream.links.iter().flatten().all(|link| link.asked() == 0);
         bench.until("nothing under way", is_still);
-        let mut forwards = Forwards::default();
-        for (number, db) in dbs.iter().enumerate() {
-            let name = format!("{db}{number}");
-            let words = weft_protocol::request::Texts(&["GET", &name]);
-            weft_protocol::resp::encode::request(None, &words, &mut forwards.bytes);
-            let (to, end) = (crate::testing::client(number as u64), forwards.bytes.len());
-            forwards.list.push(Forward { db: *db, end, ..Forward::of(to, Kind::Plain) });
-        }
-        bench.upstream.submit(&mut forwards, &mut bench.delivered);
+        bench.submit((0..).zip(dbs).map(|(number, &db)| {
+            let get = Forward { db, ..Forward::of(client(number), Kind::Plain) };
+            (get, request_of(&["GET", &format!("{db}{number}")]))
+        }));
         bench.until("all answers", |bench| bench.delivered.0.len() == answers);
         bench.upstream.sockets().count()
     };
@@ -121,18 +116,7 @@ fn a_reply_that_cannot_be_read_is_one_clients() {
         );
         assert_eq!([&bench.delivered.0[0], &bench.delivered.0[2]], ["+OK", "+OK"]);
         // In a transaction it is the answer to each request.
-        let mut forwards = Forwards::default();
-        for words in [&["MULTI"][..], &["FCALL", &number], &["EXEC"]] {
-            weft_protocol::resp::encode::request(
-                None,
-                &weft_protocol::request::Texts(words),
-                &mut forwards.bytes,
-            );
-        }
-        let to = crate::testing::client(2);
-        let end = forwards.bytes.len();
-        forwards.list.push(Forward { end, ..Forward::of(to, Kind::Exec(1)) });
-        bench.upstream.submit(&mut forwards, &mut bench.delivered);
+        bench.submit([(Forward::of(client(2), Kind::Exec(1)), transaction_of(&["FCALL", &number]))]);
         bench.ask(3, Kind::Plain, 0, &["SET", "a", "1"]);
         bench.until("two answers", |bench| bench.delivered.0.len() == 5);
         assert!(bench.delivered.0[3].starts_with("*1\r\n-ERR the server behind"), "{:?}", bench.delivered);
@@ -178,18 +162,12 @@ fn what_there_is_no_room_for_is_answered_in_its_order() {
         let mut options = peer.options(&[("upstream-timeout", "3600000")]);
         (options.waiting_bytes_max, options.kept_bytes_max) = (on_one, in_all);
         let mut bench = Bench::new(options);
-        let mut forwards = Forwards::default();
         let long = "x".repeat(100);
         bench.ask(1, Kind::Plain, 0, &["SET", "a", "1"]);
         // A tick later: what one brings is counted when it is sent.
-        for value in [long.as_str(), "2"] {
-            let words = weft_protocol::request::Texts(&["SET", "a", value]);
-            weft_protocol::resp::encode::request(None, &words, &mut forwards.bytes);
-            let (to, end) = (crate::testing::client(1), forwards.bytes.len());
-            forwards.list.push(Forward { end, ..Forward::of(to, Kind::Plain) });
-        }
         assert!(bench.kept.bytes() > 0);
-        bench.upstream.submit(&mut forwards, &mut bench.delivered);
+        let set = |value| (Forward::of(client(1), Kind::Plain), request_of(&["SET", "a", value]));
+        bench.submit([&long, "2"].map(set));
         bench.until("all answers", |bench| bench.delivered.0.len() == 3);
         assert_eq!([&bench.delivered.0[0], &bench.delivered.0[2]], ["+OK", "+OK"], "{:?}", bench.delivered);
         assert!(bench.delivered.0[1].contains(why), "{:?}", bench.delivered);
@@ -228,14 +206,8 @@ fn a_late_exec_leaves_the_next_lease_alone() {
         ("leases", "2"),
     ]));
     let exec = |bench: &mut Bench| {
-        let mut forwards = Forwards::default();
-        for words in [&["MULTI"][..], &["INCR", "n"], &["EXEC"]] {
-            let words = weft_protocol::request::Texts(words);
-            weft_protocol::resp::encode::request(None, &words, &mut forwards.bytes);
-        }
-        let (to, end) = (crate::testing::client(1), forwards.bytes.len());
-        forwards.list.push(Forward { end, watches: 1, ..Forward::of(to, Kind::Exec(1)) });
-        bench.upstream.submit(&mut forwards, &mut bench.delivered);
+        let exec = Forward { watches: 1, ..Forward::of(client(1), Kind::Exec(1)) };
+        bench.submit([(exec, transaction_of(&["INCR", "n"]))]);
     };
     bench.ask(1, Kind::Watch, 0, &["WATCH", "k"]);
     bench.until("an answer", |bench| bench.delivered.0.len() == 1);

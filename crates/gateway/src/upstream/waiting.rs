@@ -1,11 +1,9 @@
 //! Owns: tests of how long a client waits for a server that says nothing, over a connection of its own and for one.
 //! Does not own: what is counted of the time (`crate::blocks`).
 
-use weft_engine::forward::{BlockTime, Forward, Forwards, Kind};
-use weft_protocol::request::Texts;
-use weft_protocol::resp::encode::request;
+use weft_engine::forward::{BlockTime, Forward, Kind};
 
-use crate::testing::{Bench, Peer, client};
+use crate::testing::{Bench, Peer, client, transaction_of};
 
 const LIMIT_MS: u64 = 1_000;
 
@@ -25,10 +23,6 @@ fn before(more: &[(&str, &str)]) -> (Bench, Peer) {
 fn ask(bench: &mut Bench, kind: Kind, watches: u32, words: &[&str]) {
     bench.ask_so(Forward { watches, ..Forward::of(client(1), kind) }, words);
 }
-fn answer(bench: &mut Bench) -> String {
-    bench.until("an answer", |bench| !bench.delivered.0.is_empty());
-    bench.delivered.0.remove(0)
-}
 /// It is answered when its time is over, and not before.
 fn is_late_behind(bench: &mut Bench, peer: &Peer, asked: &str, time_ms: u64) -> String {
     peer.wait_for(asked, 1);
@@ -37,7 +31,7 @@ fn is_late_behind(bench: &mut Bench, peer: &Peer, asked: &str, time_ms: u64) -> 
     assert!(bench.delivered.0.is_empty(), "{asked}: {:?}", bench.delivered);
     // It is looked for every now and then.
     bench.now_ms += 200;
-    answer(bench)
+    bench.answer()
 }
 
 #[test]
@@ -52,7 +46,7 @@ fn who_watches_keys_waits_no_longer_than_others() {
             let (mut bench, peer) = before(&[]);
             if !is_first {
                 ask(&mut bench, Kind::Watch, 0, &["WATCH", "k"]);
-                assert_eq!(answer(&mut bench), "+OK");
+                assert_eq!(bench.answer(), "+OK");
             }
             ask(&mut bench, kind(), u32::from(!is_first), &words);
             let asked = words.join(" ");
@@ -67,14 +61,9 @@ fn who_watches_keys_waits_no_longer_than_others() {
 fn an_exec_waits_no_longer_than_others() {
     let (mut bench, peer) = before(&[]);
     ask(&mut bench, Kind::Watch, 0, &["WATCH", "k"]);
-    assert_eq!(answer(&mut bench), "+OK");
-    let mut forwards = Forwards::default();
-    for words in [&["MULTI"][..], &["GET", "silent"], &["EXEC"]] {
-        request(None, &Texts(words), &mut forwards.bytes);
-    }
-    let end = forwards.bytes.len();
-    forwards.list.push(Forward { end, watches: 1, ..Forward::of(client(1), Kind::Exec(1)) });
-    bench.upstream.submit(&mut forwards, &mut bench.delivered);
+    assert_eq!(bench.answer(), "+OK");
+    let exec = Forward { watches: 1, ..Forward::of(client(1), Kind::Exec(1)) };
+    bench.submit([(exec, transaction_of(&["GET", "silent"]))]);
     bench.until("it is asked", |_| peer.asked().contains(&"GET silent".to_string()));
     assert!(is_late_behind(&mut bench, &peer, "GET silent", LIMIT_MS).contains("command-timeout"));
 }
@@ -108,7 +97,7 @@ fn who_waits_for_a_connection_waits_no_longer_than_his_time() {
     for (kind, time_ms) in [(Kind::Watch, LIMIT_MS), (blocks(3_000), 3_000)] {
         let (mut bench, peer) = before(&[("leases", "1")]);
         bench.ask_so(Forward::of(client(2), Kind::Watch), &["WATCH", "k"]);
-        assert_eq!(answer(&mut bench), "+OK");
+        assert_eq!(bench.answer(), "+OK");
         let is_watch = matches!(kind, Kind::Watch);
         ask(&mut bench, kind, 0, if is_watch { &["WATCH", "k"] } else { &["BLPOP", "l", "5"] });
         bench.until("a wait", |bench| bench.upstream.leases.waiting.len() == 1);

@@ -4,11 +4,9 @@
 use std::sync::mpsc::channel;
 
 use weft_engine::blocking::End;
-use weft_engine::forward::{BlockTime, Forward, Forwards, Kind};
-use weft_protocol::request::Texts;
-use weft_protocol::resp::encode::request;
+use weft_engine::forward::{BlockTime, Forward, Kind};
 
-use crate::testing::{Bench, CLOSES, Peer, client};
+use crate::testing::{Bench, CLOSES, Peer, client, transaction_of};
 
 /// Before a server that closes the connection when it is asked for `cut`.
 fn before(more: &[(&str, &str)]) -> (Bench, Peer) {
@@ -27,33 +25,24 @@ fn before(more: &[(&str, &str)]) -> (Bench, Peer) {
 /// A client that has sent so many WATCHes asks for something.
 fn ask(bench: &mut Bench, kind: Kind, watches: u32, words: &[&str]) -> String {
     bench.ask_so(Forward { watches, ..Forward::of(client(1), kind) }, words);
-    answer(bench)
-}
-fn answer(bench: &mut Bench) -> String {
-    bench.until("an answer", |bench| !bench.delivered.0.is_empty());
-    bench.delivered.0.remove(0)
+    bench.answer()
 }
 fn watch(bench: &mut Bench, watches: u32, key: &str) -> String {
     ask(bench, Kind::Watch, watches, &["WATCH", key])
 }
 fn exec(bench: &mut Bench, watches: u32) {
-    let mut forwards = Forwards::default();
-    for words in [&["MULTI"][..], &["INCR", "n"], &["EXEC"]] {
-        request(None, &Texts(words), &mut forwards.bytes);
-    }
-    let end = forwards.bytes.len();
-    forwards.list.push(Forward { end, watches, ..Forward::of(client(1), Kind::Exec(1)) });
-    bench.upstream.submit(&mut forwards, &mut bench.delivered);
+    let exec = Forward { watches, ..Forward::of(client(1), Kind::Exec(1)) };
+    bench.submit([(exec, transaction_of(&["INCR", "n"]))]);
 }
 /// EXEC does nothing, and the next one, behind keys that are watched again, does all.
 fn is_null(bench: &mut Bench, peer: &Peer, watches: u32) {
     let ran = |peer: &Peer| peer.asked().iter().filter(|asked| *asked == "EXEC").count();
     let before = ran(peer);
     exec(bench, watches);
-    assert_eq!(answer(bench), "Null");
+    assert_eq!(bench.answer(), "Null");
     assert_eq!(watch(bench, 0, "again"), "+OK");
     exec(bench, 1);
-    assert_eq!(answer(bench), "*1\r\n:1");
+    assert_eq!(bench.answer(), "*1\r\n:1");
     assert_eq!(ran(peer), before + 1);
 }
 
@@ -64,7 +53,7 @@ fn keys_are_watched_to_exec() {
         assert_eq!(watch(&mut bench, watches, "k"), "+OK");
     }
     exec(&mut bench, 3);
-    assert_eq!(answer(&mut bench), "*1\r\n:1");
+    assert_eq!(bench.answer(), "*1\r\n:1");
     assert_eq!(peer.asked(), ["WATCH k", "WATCH k", "WATCH k", "MULTI", "INCR n", "EXEC"]);
 }
 
@@ -108,7 +97,7 @@ fn who_is_woken_without_his_server_watches_nothing() {
     let now_ms = bench.now_ms;
     bench.upstream.lanes.iter_mut().for_each(|lane| lane.breaker.fails(now_ms, "no"));
     bench.upstream.unblock(client(1), End::Timeout, &mut bench.delivered);
-    assert_eq!(answer(&mut bench), "Null");
+    assert_eq!(bench.answer(), "Null");
     bench.upstream.lanes.iter_mut().for_each(|lane| lane.breaker.works());
     assert_eq!(watch(&mut bench, 1, "k"), "+OK");
     is_null(&mut bench, &peer, 2);
@@ -136,13 +125,13 @@ fn an_exec_that_is_late_watches_nothing_for_the_next_one() {
     exec(&mut bench, 1);
     peer.wait_for("INCR n", 1);
     bench.now_ms += 1_100;
-    assert!(answer(&mut bench).contains("command-timeout"));
+    assert!(bench.answer().contains("command-timeout"));
     bench.ask_so(Forward::of(client(1), Kind::Watch), &["WATCH", "k"]);
     assert!(bench.delivered.0.is_empty(), "the one connection is not free");
     bench.now_ms += 1_100;
-    assert!(answer(&mut bench).contains("came free"), "it has waited for too long");
+    assert!(bench.answer().contains("came free"), "it has waited for too long");
     exec(&mut bench, 1);
-    assert_eq!(answer(&mut bench), "Null");
+    assert_eq!(bench.answer(), "Null");
     go.send(()).expect("it waits");
     peer.wait_for("EXEC", 1);
     is_null(&mut bench, &peer, 1);
