@@ -32,6 +32,12 @@ use crate::limits::{
 use crate::shared::Shared;
 
 impl Alone {
+    /// With its first clients.
+    fn with_clients<const N: usize>() -> (Self, [UnixStream; N]) {
+        let mut alone = Self::new();
+        let clients = [(); N].map(|()| alone.connect());
+        (alone, clients)
+    }
     fn clients(&self) -> usize {
         self.engine.clients.len()
     }
@@ -155,8 +161,7 @@ const MOVES_MAX: usize = 16;
 
 #[test]
 fn input_behind_waits_is_not_moved_for_each() {
-    let mut alone = Alone::new();
-    let (mut waiting, mut other) = (alone.connect(), alone.connect());
+    let (mut alone, [mut waiting, mut other]) = Alone::with_clients();
     waiting.write_all(&b"BLPOP q 0\r\n".repeat(WAITS)).expect("it is sent");
     for _ in 0..4 {
         alone.tick();
@@ -183,8 +188,7 @@ fn open_all() -> Vec<u8> {
 
 #[test]
 fn thousands_of_channels_open_and_close_in_steps() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     client.write_all(&open_all()).expect("it fits into the socket");
     let opened = alone.ticks_until(usize::from(CHANNELS));
     assert!(opened <= CONTROLS_PER_TICK_MAX as usize, "{opened} channels were opened in a tick");
@@ -203,8 +207,7 @@ fn thousands_of_channels_open_and_close_in_steps() {
 
 #[test]
 fn a_connection_with_thousands_of_channels_ends_in_steps() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     client.write_all(&open_all()).expect("it fits into the socket");
     alone.ticks_until(usize::from(CHANNELS));
     drop(client);
@@ -337,8 +340,7 @@ fn before_authentication_little_may_be_left_unread() {
 fn what_comes_behind_a_wait_is_kept_up_to_a_limit_and_then_left_in_the_socket() {
     const REQUESTS: usize = 10_000;
     const TICKS_MAX: usize = 1_000_000;
-    let mut alone = Alone::new();
-    let (mut waiting, mut other) = (alone.connect(), alone.connect());
+    let (mut alone, [mut waiting, mut other]) = Alone::with_clients();
     sends(&mut alone, &mut waiting, b"BLPOP q 0\r\n");
     // Padded: more than the limit and what sockets hold.
     let flood = format!("INCR n{}\r\n", " ".repeat(500)).into_bytes().repeat(REQUESTS);

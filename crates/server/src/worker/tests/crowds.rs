@@ -197,8 +197,7 @@ fn waits_with_thousands_of_keys_end_in_steps() {
     const KEYS: usize = 2000;
     let all = usize::from(CHANNELS) * KEYS;
     for how in ["the connection is gone", "each is cancelled", "their times come"] {
-        let mut alone = Alone::new();
-        let mut client = alone.connect();
+        let (mut alone, [mut client]) = Alone::with_clients();
         let mut now_ms = alone.engine.clock.now_ms();
         for channel in 1..=CHANNELS {
             let names: Vec<String> = (0..KEYS).map(|at| format!("{channel}:{at}")).collect();

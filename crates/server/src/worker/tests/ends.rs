@@ -211,8 +211,7 @@ fn who_takes_a_byte_now_and_then_is_not_waited_for_without_end() {
 
 /// A client that has been sent GOAWAY and the end of the stream, and has not ended its own direction.
 fn drained() -> (Alone, UnixStream) {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     sends(&mut alone, &mut client, &argv(0, &[b"QUIT"]));
     assert_eq!(received(&mut client)[..4], [0x80, 0, 0, 0]);
     let connection = alone.worker.io.get(0).expect("it reads on");
@@ -332,8 +331,7 @@ fn who_sends_no_more_and_waits_is_gone() {
     let behind = argv(0, &[b"ECHO", b"behind"]);
     let heir = [argv(0, &[b"HELLO", b"3", b"AUTH", b"default", b"x"]), argv(1, &[b"ECHO", b"heir"])].concat();
     for bytes in [[&blocks[..], &behind].concat(), [&blocks[..], &heir].concat()] {
-        let mut alone = Alone::new();
-        let mut client = alone.connect();
+        let (mut alone, [mut client]) = Alone::with_clients();
         sends(&mut alone, &mut client, &bytes);
         assert!(received(&mut client).is_empty());
         half_close(&client);

@@ -89,8 +89,7 @@ pub(super) fn one(alone: &mut Alone, client: &mut UnixStream, request: &[u8]) ->
 
 #[test]
 fn commands_come_in_paths_and_in_json() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     let mut asks = |request: &[u8]| {
         let got = one(&mut alone, &mut client, request);
         (got.status, got.text().to_owned())
@@ -119,8 +118,7 @@ fn commands_come_in_paths_and_in_json() {
 
 #[test]
 fn replies_are_base64_or_resp2_where_that_is_asked_for() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     let mut asks = |path: &str, headers: &str, body: &str| {
         let got = one(&mut alone, &mut client, &post(path, headers, body));
         (got.status, String::from_utf8_lossy(&got.body).into_owned())
@@ -152,8 +150,7 @@ fn replies_are_base64_or_resp2_where_that_is_asked_for() {
 
 #[test]
 fn many_commands_are_one_list() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     let got = one(
         &mut alone,
         &mut client,
@@ -191,8 +188,7 @@ fn many_commands_are_one_list() {
 
 #[test]
 fn a_transaction_is_all_or_nothing() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     let got = one(
         &mut alone,
         &mut client,
@@ -238,8 +234,7 @@ fn lists_of_commands_run_where_the_connection_ends_with_them() {
 
 #[test]
 fn what_would_end_a_transaction_is_no_part_of_one() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     for ends in ["EXEC", "discard", "RESET", "\\u0051UIT"] {
         let list = format!(r#"[["SET","k","1"],["{ends}"],["SET","k","2"]]"#);
         for form in ["", "Upstash-Response-Format: resp2\r\n"] {
@@ -253,8 +248,7 @@ fn what_would_end_a_transaction_is_no_part_of_one() {
 
 #[test]
 fn a_list_in_resp2_is_whole_however_often_it_is_looked_at() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     // What is behind EXEC, SELECT and their like runs in another batch.
     let list = r#"[["SET","k","v"],["EXEC"],["SELECT",1],["BLPOP","none",0.001],["SELECT",0],["GET","k"]]"#;
     let request = [post("/pipeline", "Upstash-Response-Format: resp2\r\n", list), get("/get/k")].concat();
@@ -289,8 +283,7 @@ fn a_stream_that_is_refused_is_an_answer_in_json_and_the_last() {
 
 #[test]
 fn answers_come_in_the_order_of_requests() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     let many = [
         get("/ping"),
         post("/", "", r#"["SET","k","v"]"#),
@@ -323,8 +316,7 @@ fn answers_come_in_the_order_of_requests() {
 
 #[test]
 fn what_waits_holds_back_what_is_behind_it_and_nothing_else() {
-    let mut alone = Alone::new();
-    let (mut client, mut other) = (alone.connect(), alone.connect());
+    let (mut alone, [mut client, mut other]) = Alone::with_clients();
     let requests = [post("/", "", r#"["BLPOP","list",0]"#), get("/ping"), get("/healthz")].concat();
     assert!(ask(&mut alone, &mut client, &requests).is_empty());
     let pipeline = post("/pipeline", "", r#"[["PING"],["BLPOP","other",0],["PING"]]"#);
@@ -352,8 +344,7 @@ fn what_waits_holds_back_what_is_behind_it_and_nothing_else() {
 
 #[test]
 fn a_request_leaves_nothing_to_the_next() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     let selects =
         post("/pipeline", "", r#"[["SELECT",3],["SET","k","3"],["CLIENT","SETNAME","me"],["MULTI"]]"#);
     assert_eq!(one(&mut alone, &mut client, &selects).status, 200);
@@ -378,8 +369,7 @@ fn a_request_leaves_nothing_to_the_next() {
 
 #[test]
 fn bodies_come_in_chunks_and_after_continue() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     let chunked = b"POST /set/k HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n";
     for step in [chunked.len(), 1, 5] {
         let got: Vec<Got> =
@@ -462,8 +452,7 @@ fn a_connection_ends_where_the_request_or_its_version_says_so() {
 
 #[test]
 fn head_options_and_pages_for_people() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     client.write_all(b"HEAD /echo/hello HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it fits");
     (0..3).for_each(|_| alone.tick());
     let head = String::from_utf8(received(&mut client)).expect("it is text");
@@ -502,8 +491,7 @@ fn head_options_and_pages_for_people() {
 
 #[test]
 fn events_flow_in_the_form_that_the_sdk_reads() {
-    let mut alone = Alone::new();
-    let (mut client, mut pattern, mut other) = (alone.connect(), alone.connect(), alone.connect());
+    let (mut alone, [mut client, mut pattern, mut other]) = Alone::with_clients();
     let got =
         ask(&mut alone, &mut client, &post("/subscribe/news/a%20b", "Accept: text/event-stream\r\n", "[]"));
     assert_eq!(got[0].text(), "data: subscribe,news,1\n\ndata: subscribe,a b,2\n\n");
@@ -609,8 +597,7 @@ fn what_passes_by_itself_is_503_and_says_when_to_come_again() {
 
 #[test]
 fn what_is_no_single_answer_is_refused_with_what_is_served() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     for command in [r#"["SUBSCRIBE","c"]"#, r#"["SSUBSCRIBE","c"]"#] {
         let got = one(&mut alone, &mut client, &post("/", "", command));
         assert!(got.status == 400 && got.text().contains("/psubscribe, /monitor and"), "{got:?}");
@@ -621,8 +608,7 @@ fn what_is_no_single_answer_is_refused_with_what_is_served() {
 /// CLIENT KILL ends a connection that speaks HTTP, a stream too; CLIENT PAUSE holds its writes and lets them go.
 #[test]
 fn clients_are_killed_and_paused() {
-    let mut alone = Alone::new();
-    let (mut client, mut stream, mut held) = (alone.connect(), alone.connect(), alone.connect());
+    let (mut alone, [mut client, mut stream, mut held]) = Alone::with_clients();
     ask(&mut alone, &mut stream, &get("/v1/events"));
     assert_eq!(alone.clients(), 3);
     let kill = post("/", "", r#"["CLIENT","KILL","TYPE","normal","SKIPME","yes"]"#);
@@ -642,8 +628,7 @@ fn clients_are_killed_and_paused() {
 
 #[test]
 fn lists_are_compressed_also_as_they_come() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     let value: String = (0..600).map(|at| format!("{at},")).collect();
     one(&mut alone, &mut client, &post("/set/k", "", &value));
     for (count, in_chunks) in [(1, false), (40, true)] {

@@ -201,8 +201,7 @@ fn a_request_that_does_not_come_has_a_time() {
 
 #[test]
 fn a_get_without_credentials_only_reads() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     for path in [
         "/set/k/v",
         "/flushall",
@@ -260,8 +259,7 @@ fn a_get_without_credentials_only_reads() {
 
 #[test]
 fn pages_of_other_origins_and_names_that_point_here_are_refused() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     let with =
         |method: &str, headers: &str| format!("{method} /get/k HTTP/1.1\r\n{headers}\r\n").into_bytes();
     let cases = |alone: &mut Alone, client: &mut _, cases: &[(&str, u16)]| {
@@ -331,8 +329,7 @@ fn pages_of_other_origins_and_names_that_point_here_are_refused() {
 
 #[test]
 fn http_beside_resp_disturbs_nobody() {
-    let mut alone = Alone::new();
-    let (mut http, mut resp) = (alone.connect(), alone.connect());
+    let (mut alone, [mut http, mut resp]) = Alone::with_clients();
     http.write_all(b"POST /set/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n")
         .expect("it fits");
     for _ in 0..100 {
@@ -354,8 +351,7 @@ fn http_beside_resp_disturbs_nobody() {
 #[test]
 fn answers_that_nobody_reads_are_not_made() {
     const COUNT: usize = 1000;
-    let mut alone = Alone::new();
-    let mut other = alone.connect();
+    let (mut alone, [mut other]) = Alone::with_clients();
     let value = "v".repeat(50_000);
     one(&mut alone, &mut other, &post("/set/k", "", &value));
     let list = format!("[{}]", [r#"["GET","k"]"#; COUNT].join(","));
@@ -397,8 +393,7 @@ fn answers_that_nobody_reads_are_not_made() {
 /// change over RESP.
 #[test]
 fn commands_cannot_change_how_they_are_answered() {
-    let mut alone = Alone::new();
-    let mut other = alone.connect();
+    let (mut alone, [mut other]) = Alone::with_clients();
     for form in ["", "Upstash-Response-Format: resp2\r\n"] {
         for (command, error) in [
             (r#"["CLIENT","REPLY","OFF"]"#, "CLIENT REPLY is not available over HTTP"),

@@ -6,8 +6,7 @@ use super::{Alone, received};
 /// A request that is held back again has no place in the output, which may be sent before it runs.
 #[test]
 fn what_is_held_again_begins_where_it_runs() {
-    let mut alone = Alone::new();
-    let (mut client, mut held) = (alone.connect(), alone.connect());
+    let (mut alone, [mut client, mut held]) = Alone::with_clients();
     one(&mut alone, &mut client, &post("/", "", r#"["CLIENT","PAUSE","100000","WRITE"]"#));
     let put = b"PUT /v1/db/0/keys/k HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nv";
     assert!(ask(&mut alone, &mut held, put).is_empty(), "it waits");
@@ -25,8 +24,7 @@ fn what_is_held_again_begins_where_it_runs() {
 #[test]
 fn what_a_transaction_sets_is_its_own() {
     for path in ["/multi-exec", "/pipeline"] {
-        let mut alone = Alone::new();
-        let mut client = alone.connect();
+        let (mut alone, [mut client]) = Alone::with_clients();
         let name = get("/client/getname");
         let sets = post(path, "", r#"[["CLIENT","SETNAME","al"],["SET","a","1"]]"#);
         let got = ask(&mut alone, &mut client, &[sets, name.clone()].concat());
@@ -38,8 +36,7 @@ fn what_a_transaction_sets_is_its_own() {
 /// What comes when nothing is owed leaves no place in the output either.
 #[test]
 fn what_is_no_answer_begins_none() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     one(&mut alone, &mut client, &get("/ping"));
     let output = |alone: &mut Alone| std::mem::take(&mut alone.worker.io.get(0).expect("it is there").output);
     alone.worker.io.get(0).expect("it is there").output.bytes.extend_from_slice(&[b'x'; 77]);

@@ -13,8 +13,7 @@ fn nobody_hears_what_he_has_left() {
         ("PSUBSCRIBE a* b*", "PUNSUBSCRIBE a*", "PUBLISH", "\r\npmessage\r\n$2\r\na*\r\n"),
         ("SUBSCRIBE a b", "RESET", "PUBLISH", "\r\nmessage\r\n"),
     ] {
-        let mut alone = Alone::new();
-        let (mut says, mut hears) = (alone.connect(), alone.connect());
+        let (mut alone, [mut says, mut hears]) = Alone::with_clients();
         sends(&mut alone, &mut hears, format!("{join}\r\n").as_bytes());
         // Who has sent nothing yet is read from behind the others.
         sends(&mut alone, &mut says, b"PING\r\n");

@@ -132,8 +132,7 @@ fn handshakes_count_before_authentication() {
 
 #[test]
 fn without_a_certificate_tls_is_an_unknown_protocol() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     client.write_all(&[0x16, 3, 1, 2, 0]).expect("it fits into the socket");
     alone.ticks_until(0);
     let mut answer = String::new();

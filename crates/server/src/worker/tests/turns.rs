@@ -55,8 +55,7 @@ fn each_has_a_tick_of_its_own_and_others_are_before_it() {
 /// What has come while a program ran is before the next one, whoever sent first, and is sent before that begins.
 #[test]
 fn who_comes_while_one_runs_is_answered_before_the_next_one() {
-    let mut alone = Alone::new();
-    let (mut spins, mut looks, mut other) = (alone.connect(), alone.connect(), alone.connect());
+    let (mut alone, [mut spins, mut looks, mut other]) = Alone::with_clients();
     write(&mut spins, &eval(SPINS));
     alone.tick();
     assert_eq!(ends(&mut spins), 1);
@@ -160,8 +159,7 @@ fn transactions_with_programs_have_turns_and_others_do_not_wait() {
 
 #[test]
 fn who_sends_several_waits_behind_those_of_others() {
-    let mut alone = Alone::new();
-    let (mut many, mut one) = (alone.connect(), alone.connect());
+    let (mut alone, [mut many, mut one]) = Alone::with_clients();
     write(&mut many, &[&eval(SPINS).repeat(3)[..], &eval(SHORT), PING].concat());
     alone.tick();
     assert_eq!(ends(&mut many), 1);
@@ -179,8 +177,7 @@ fn who_sends_several_waits_behind_those_of_others() {
 
 #[test]
 fn short_ones_answer_each_in_its_order() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     write(&mut client, &eval(SHORT).repeat(50));
     let mut replies = Vec::new();
     for _ in 0..51 {
@@ -217,8 +214,7 @@ fn who_ends_behind_a_program_that_waits_is_answered_and_who_is_gone_leaves_nothi
 
 #[test]
 fn channels_whose_programs_wait_are_answered_though_no_more_is_sent() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     let spins = |channel| argv(channel, &[b"PROGRAM", b"EVAL", SPINS]);
     write(&mut client, &[spins(1), spins(3), argv(3, &[b"ECHO", b"behind"])].concat());
     client.shutdown(std::net::Shutdown::Write).expect("it is open");
@@ -231,8 +227,7 @@ fn channels_whose_programs_wait_are_answered_though_no_more_is_sent() {
 
 #[test]
 fn a_channel_waits_and_the_others_do_not() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     sends(&mut alone, &mut client, &argv(2, &[b"PING"]));
     let pong = received(&mut client);
     let spins = |channel| argv(channel, &[b"PROGRAM", b"EVAL", SPINS]);
@@ -247,8 +242,7 @@ fn a_channel_waits_and_the_others_do_not() {
 
 #[test]
 fn writes_that_fire_programs_that_take_long_have_turns_too() {
-    let mut alone = Alone::new();
-    let (mut many, mut other) = (alone.connect(), alone.connect());
+    let (mut alone, [mut many, mut other]) = Alone::with_clients();
     let spins =
         String::from_utf8_lossy(SPINS).replacen('{', r#"{"params":[{"name":"event","type":"object"}],"#, 1);
     let set = line(&[b"PROGRAM", b"SET", b"spins", spins.as_bytes()]);

@@ -30,8 +30,7 @@ fn hold(alone: &mut Alone, epoch: u64) {
 
 #[test]
 fn each_reply_waits_for_its_own_epoch() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     alone.engine.set_safe(4);
     let output = &mut alone.worker.io.get(0).expect("it is there").output;
     for number in 1..=4 {
@@ -53,8 +52,7 @@ fn each_reply_waits_for_its_own_epoch() {
 #[test]
 fn what_is_sent_early_is_held_too() {
     for len in [100, PIN_BYTES_MIN] {
-        let mut alone = Alone::new();
-        let mut client = alone.connect();
+        let (mut alone, [mut client]) = Alone::with_clients();
         let value = vec![b'x'; len];
         let set = [format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${len}\r\n").as_bytes(), &value, b"\r\n"].concat();
         client.write_all(&set).expect("it fits into the socket");
@@ -198,8 +196,7 @@ fn always_is_answered_behind_what_was_answered_before() {
 
 #[test]
 fn a_channel_waits_and_others_go_on() {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     let ping = |channel: u8| [3, 0, 0, channel];
     let pong = |channel: u8| [&[0x83, 4, 0, channel], &b"PONG"[..]].concat();
     client.write_all(&[ping(0), ping(1), ping(2)].concat()).expect("it fits into the socket");
@@ -228,8 +225,7 @@ fn a_channel_waits_and_others_go_on() {
 #[test]
 fn who_leaves_gets_what_was_held() {
     for first in [&b"PING\r\n"[..], &[3, 0, 0, 0]] {
-        let mut alone = Alone::new();
-        let mut client = alone.connect();
+        let (mut alone, [mut client]) = Alone::with_clients();
         client.write_all(first).expect("it fits into the socket");
         let mut before = Vec::new();
         while before.is_empty() {
@@ -270,8 +266,7 @@ fn come_by(alone: &mut Alone, client: &mut UnixStream) -> (Vec<u8>, bool) {
 
 /// A server whose only client has its later replies held, and has asked: nothing comes.
 fn asked(first: &[u8], then: &[u8]) -> (Alone, UnixStream) {
-    let mut alone = Alone::new();
-    let mut client = alone.connect();
+    let (mut alone, [mut client]) = Alone::with_clients();
     client.write_all(first).expect("it fits into the socket");
     assert!(!come_by(&mut alone, &mut client).0.is_empty());
     alone.engine.set_held(true);
