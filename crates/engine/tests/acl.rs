@@ -2,17 +2,14 @@
 
 mod support;
 
-use support::{Bench, cpu_ns, show};
+use support::{ALL, Bench, cpu_ns, show};
 use weft_engine::mailbox::Kill;
 use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
 
-const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
-
 /// A client that is the user `u` with these rules, beside one that may do everything.
 fn with_user(protocol: Protocol, rules: &str) -> (Bench, u32, u32) {
-    let mut bench = Bench::new();
-    let (admin, user) = (bench.connect(protocol), bench.connect(protocol));
+    let (mut bench, [admin, user]) = Bench::with_clients([protocol; 2]);
     assert_eq!(bench.text(admin, &format!("ACL SETUSER u on >pw {rules}")), "OK", "{rules}");
     assert_eq!(bench.text(user, "AUTH u pw"), "OK");
     (bench, admin, user)
@@ -27,8 +24,7 @@ fn described(bench: &mut Bench, client: u32, name: &str) -> String {
 
 #[test]
 fn rules_read_back_as_they_were_written() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     assert_eq!(described(&mut bench, a, "default"), "on nopass ~* &* +@all");
     let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     for (rules, expected) in [
@@ -68,8 +64,7 @@ fn rules_read_back_as_they_were_written() {
 
 #[test]
 fn bad_rules_change_nothing() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.text(a, "ACL SETUSER u on ~k +get");
     for (rules, word, text) in [
         ("+nothing", "+nothing", "Unknown command or category name in ACL"),
@@ -125,8 +120,7 @@ fn a_user_has_so_many_rules_and_what_describes_it_reads_back() {
     let numbered = |count: usize, rule: &str| -> Vec<String> {
         (0..count).map(|at| rule.replace('N', &at.to_string())).collect()
     };
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     let set = |bench: &mut Bench, name: &str, rules: &[String]| {
         let words = ["ACL", "SETUSER", name].into_iter().chain(rules.iter().map(String::as_str));
         let words: Vec<&[u8]> = words.map(str::as_bytes).collect();
@@ -394,8 +388,7 @@ fn users_are_kept_in_a_file() {
     let folder = std::env::temp_dir().join(format!("weft-acl-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("users.acl");
-    let mut bench = Bench::new();
-    let (a, u) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, u]) = Bench::with_clients([Protocol::Resp2; 2]);
     *bench.engine.acl.file.lock() = Some(path.clone());
     bench.text(a, "ACL SETUSER u on >pw ~k +get (+set ~x)");
     bench.text(u, "AUTH u pw");
@@ -438,8 +431,7 @@ fn users_are_kept_in_a_file() {
 
 #[test]
 fn who_is_not_known_costs_as_much_as_who_is() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     bench.text(client, "ACL SETUSER known on >secret");
     let password = "x".repeat(1 << 20);
     let mut cost = |name: &str| {

@@ -3,18 +3,10 @@
 
 mod support;
 
-use support::stored::{bench, of_event, store, words};
+use support::stored::{background, bench, done_or_given_up, of_event, store, words};
 use support::{Bench, show};
-use weft_engine::background::Background;
 use weft_engine::reply::Protocol;
 use weft_store::{Op, Recorder, Section};
-
-/// Does what can be done now.
-fn do_all(bench: &Bench) {
-    let mut worker = bench.engine.keyspace.worker().expect("a place");
-    let mut background = Background::new(bench.engine);
-    while background.step(bench.engine, &mut worker, |_| {}).was_busy {}
-}
 
 fn told(bench: &mut Bench, listener: u32) -> Vec<String> {
     bench.take(listener).iter().map(show).collect()
@@ -45,7 +37,7 @@ fn what_is_evicted_and_what_expires_is_told_to_channels_and_programs() {
     assert_eq!(words(&mut bench, client, &["SET", "other", "v"]), "OK");
     assert_eq!(bench.text(client, "EXISTS k:0"), "0", "it had to go");
     bench.text(client, "CONFIG SET maxmemory 0");
-    do_all(&bench);
+    background(&bench)();
     let log = bench.text(client, "LRANGE log 0 -1");
     assert!(log.starts_with("[evict:k:0") && !log.contains("expire"), "{log}");
     let evicted = told(&mut bench, listener);
@@ -54,7 +46,7 @@ fn what_is_evicted_and_what_expires_is_told_to_channels_and_programs() {
     bench.text(client, "DEL log");
     bench.text(client, "SET k:short v PX 10");
     bench.pass(20);
-    do_all(&bench);
+    background(&bench)();
     assert_eq!(bench.text(client, "LRANGE log 0 -1"), "[expire:k:short]");
     let expired = told(&mut bench, listener);
     assert!(expired.len() == 1 && expired[0].contains(r#""key":"k:short","kind":"expire""#), "{expired:?}");
@@ -78,7 +70,7 @@ fn what_waits_is_not_done_by_a_trigger_that_tells_at_once() {
         bench.pass(20);
         assert_eq!(bench.text(client, "EXISTS k"), "0");
         store(&mut bench, client, "TRIGGER", "t", behind);
-        do_all(&bench);
+        background(&bench)();
         let stats = bench.text(client, "TRIGGER STATS t");
         let left = (told(&mut bench, listener).len(), bench.text(client, "EXISTS done"));
         assert_eq!(left, (0, "0".into()), "{before} became {behind}");
@@ -92,10 +84,9 @@ fn each_attempt_waits_twice_as_long_as_the_one_before() {
     store(&mut bench, client, "PROGRAM", "never", &of_event(r#"{"fail":"NEVER"}"#));
     store(&mut bench, client, "TRIGGER", "t", r#"{"key":"k","after":"never"}"#);
     bench.text(client, "SET k v");
-    let mut worker = bench.engine.keyspace.worker().expect("a place");
-    let mut background = Background::new(bench.engine);
+    let mut work = background(&bench);
     let mut failed = |bench: &mut Bench| {
-        while background.step(bench.engine, &mut worker, |_| {}).was_busy {}
+        work();
         let stats = bench.text(client, "TRIGGER STATS t");
         let (_, figure) = stats.split_once("failed:").expect("it is there");
         (figure.split(' ').next().expect("a number").to_owned(), stats.contains("dead:1"))
@@ -121,11 +112,11 @@ fn what_waits_is_dropped_when_its_trigger_is_switched_off_or_does_something_else
     assert!(waits.starts_with("{waiting:3 "), "{waits}");
     bench.text(client, "TRIGGER DISABLE off");
     store(&mut bench, client, "TRIGGER", "other", r#"{"key":"b","stream":"events"}"#);
-    do_all(&bench);
+    background(&bench)();
     assert_eq!(bench.text(client, "LRANGE log 0 -1"), "[c]");
     assert_eq!(bench.text(client, "EXISTS events"), "0");
     bench.text(client, "TRIGGER ENABLE off");
-    do_all(&bench);
+    background(&bench)();
     assert_eq!(bench.text(client, "LRANGE log 0 -1"), "[c]", "it does not come back");
     let stats = bench.text(client, "TRIGGER STATS off");
     assert!(stats.starts_with("{waiting:0 lost:0 ") && stats.contains("fired:1 failed:0"), "{stats}");
@@ -159,7 +150,7 @@ fn when_100_000_wait_changes_that_would_add_to_them_are_refused() {
     assert_eq!(refused, "-ERR trigger t: 100000 things wait to be done by triggers: try again later");
     assert_eq!(bench.text(client, "EXISTS k:more"), "0", "nothing of it stays");
     assert_eq!(bench.text(client, "SET other v"), "OK");
-    do_all(&bench);
+    background(&bench)();
     assert_eq!(bench.text(client, "GET n"), "100000");
     assert_eq!(bench.text(client, "SET k:more v"), "OK");
 }
@@ -185,7 +176,7 @@ fn an_entry_that_cannot_be_read_is_told_of_and_goes() {
     bench.text(client, "SET k:2 v");
     let problems = bench.engine.load_catalogue();
     assert!(problems.len() == 1 && problems[0].contains("cannot be read"), "{problems:?}");
-    do_all(&bench);
+    background(&bench)();
     assert_eq!(bench.text(client, "LRANGE log 0 -1"), "[k:1 k:2]");
     let stats = bench.text(client, "TRIGGER STATS t");
     assert!(stats.starts_with("{waiting:0 lost:1 "), "{stats}");
@@ -201,12 +192,7 @@ fn a_program_that_fails_with_oom_is_given_up() {
     store(&mut bench, client, "TRIGGER", "direct", r#"{"key":"a","after":"oom"}"#);
     store(&mut bench, client, "TRIGGER", "chain", r#"{"key":"b","after":"write"}"#);
     bench.text(client, "MSET a 1 b 1");
-    let mut worker = bench.engine.keyspace.worker().expect("a place");
-    let mut background = Background::new(bench.engine);
-    for _ in 0..10 {
-        while background.step(bench.engine, &mut worker, |_| {}).was_busy {}
-        bench.pass(20_000);
-    }
+    done_or_given_up(&bench);
     for name in ["direct", "chain"] {
         let stats = bench.text(client, &format!("TRIGGER STATS {name}"));
         assert!(stats.starts_with("{waiting:0 ") && stats.contains("failed:8"), "{stats}");

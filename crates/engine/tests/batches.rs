@@ -84,8 +84,7 @@ fn a_batch_answers_what_its_requests_answer_one_by_one() {
 /// What one request of a batch sets up holds for the next.
 #[test]
 fn a_batch_sees_what_it_has_set_up_itself() {
-    let mut bench = Bench::new();
-    let (client, listener) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [client, listener]) = Bench::with_clients([Protocol::Resp3; 2]);
     bench.run(listener, "SUBSCRIBE __keyevent@0__:set");
     let commands = ["SET a 1", "CONFIG SET notify-keyspace-events KEA", "SET a 2", "GET a", "SET b 3"];
     bench.run_batch(&[(client, commands.map(str::to_owned).to_vec())]);

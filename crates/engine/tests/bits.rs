@@ -3,10 +3,8 @@
 
 mod support;
 
-use support::{Bench, script};
+use support::{ALL, Bench, script};
 use weft_engine::reply::Protocol;
-
-const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
 #[test]
 fn bitmaps() {
@@ -124,8 +122,7 @@ fn sorting_needs_rights_to_what_it_names() {
 
 #[test]
 fn a_waiter_gets_what_sort_stores() {
-    let mut bench = Bench::new();
-    let (waiter, client) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [waiter, client]) = Bench::with_clients([Protocol::Resp2; 2]);
     assert!(bench.run(waiter, "BLPOP out 0").is_empty());
     bench.text(client, "RPUSH l 2 1");
     assert_eq!(bench.text(client, "SORT l STORE out"), "2");
@@ -135,8 +132,7 @@ fn a_waiter_gets_what_sort_stores() {
 #[test]
 fn dumps() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let client = bench.connect(protocol);
+        let (mut bench, client) = Bench::with(protocol);
         bench.text(client, "RPUSH l a 1 70000");
         bench.text(client, "XADD s 1-1 a 1");
         bench.text(client, "XGROUP CREATE s g 0");

@@ -2,15 +2,13 @@
 
 mod support;
 
-use support::{Bench, show};
+use support::{ALL, Bench, show};
 use weft_engine::blocking::End;
 use weft_engine::mailbox::Kill;
 use weft_engine::reply::Protocol;
 use weft_engine::session::Then;
 use weft_protocol::Reply;
 use weft_protocol::table::{TABLE_HASH, TABLE_VERSION};
-
-const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
 /// The value of a field of a map, or of an array of pairs.
 fn field(reply: &Reply, name: &str) -> String {
@@ -25,8 +23,7 @@ fn field(reply: &Reply, name: &str) -> String {
 
 #[test]
 fn hello_tells_who_is_there_and_changes_the_protocol() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     let reply = bench.one(a, "HELLO");
     assert!(matches!(reply, Reply::Array(_)));
     assert_eq!((field(&reply, "server"), field(&reply, "version")), ("redis".into(), "7.4.0".into()));
@@ -51,8 +48,7 @@ fn hello_tells_who_is_there_and_changes_the_protocol() {
 
 #[test]
 fn hello_leads_to_respb() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.text(a, "MULTI");
     let refused = bench.text(a, "HELLO 3 PROTO respb");
     assert!(refused.starts_with("-ERR HELLO with PROTO"), "{refused}");
@@ -82,8 +78,7 @@ fn hello_leads_to_respb() {
 #[test]
 fn a_password_is_asked_for_once_there_is_one() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let early = bench.connect(protocol);
+        let (mut bench, early) = Bench::with(protocol);
         assert!(bench.text(early, "AUTH x").starts_with("-ERR AUTH <password> called without any password"));
         assert_eq!(bench.text(early, "AUTH default x"), "OK");
         bench.engine.set_default_password(Some(b"secret"));
@@ -115,8 +110,7 @@ fn a_password_is_asked_for_once_there_is_one() {
 #[test]
 fn reset_makes_a_client_like_new() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let a = bench.connect(protocol);
+        let (mut bench, a) = Bench::with(protocol);
         for command in
             ["SELECT 3", "CLIENT SETNAME me", "CLIENT NO-TOUCH on", "WATCH k", "SUBSCRIBE x", "RESET"]
         {
@@ -138,8 +132,7 @@ fn reset_makes_a_client_like_new() {
 #[test]
 fn a_line_of_client_list_tells_of_requests_that_did_not_run() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [a, b]) = Bench::with_clients([protocol; 2]);
         bench.text(a, "PING");
         for (request, command) in [
             ("NOSUCH", "NULL"),
@@ -164,8 +157,7 @@ fn a_line_of_client_list_tells_of_requests_that_did_not_run() {
 #[test]
 fn a_line_of_client_list_has_the_fields_of_valkey() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let a = bench.connect(protocol);
+        let (mut bench, a) = Bench::with(protocol);
         bench.text(a, "CLIENT SETINFO LIB-NAME lib(x)");
         bench.text(a, "CLIENT SETINFO lib-ver 1.2");
         bench.text(a, "CLIENT CAPA foo redirect");
@@ -191,9 +183,7 @@ fn a_line_of_client_list_has_the_fields_of_valkey() {
 
 #[test]
 fn filters_pick_clients() {
-    let mut bench = Bench::new();
-    let (a, b, c) =
-        (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp3), bench.connect(Protocol::Respb));
+    let (mut bench, [a, b, c]) = Bench::with_clients([Protocol::Resp2, Protocol::Resp3, Protocol::Respb]);
     bench.text(b, "CLIENT SETNAME bee");
     bench.text(b, "SELECT 2");
     bench.text(b, "CLIENT SETINFO LIB-NAME lib");
@@ -262,8 +252,7 @@ fn filters_pick_clients() {
 #[test]
 fn clients_are_closed_by_others_and_by_themselves() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [a, b]) = Bench::with_clients([protocol; 2]);
         assert_eq!(bench.text(a, "CLIENT KILL 1.2.3.4:5"), "-ERR No such client");
         assert_eq!(bench.text(a, "CLIENT KILL ID 99"), "0");
         assert_eq!(bench.text(a, "CLIENT KILL TYPE normal"), "1");
@@ -284,8 +273,7 @@ fn clients_are_closed_by_others_and_by_themselves() {
 #[test]
 fn replies_are_switched_off() {
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
-        let mut bench = Bench::new();
-        let a = bench.connect(protocol);
+        let (mut bench, a) = Bench::with(protocol);
         assert!(bench.run(a, "CLIENT REPLY SKIP").is_empty());
         assert!(bench.run(a, "PING").is_empty());
         assert_eq!(bench.text(a, "PING"), "PONG");
@@ -294,8 +282,7 @@ fn replies_are_switched_off() {
         assert_eq!(bench.text(a, "CLIENT REPLY on"), "OK");
         assert_eq!(bench.text(a, "CLIENT REPLY x"), "-ERR syntax error");
     }
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Respb);
+    let (mut bench, a) = Bench::with(Protocol::Respb);
     assert_eq!(bench.text(a, "CLIENT REPLY OFF"), "-ERR CLIENT REPLY is not available over RESPB");
 }
 
@@ -303,8 +290,7 @@ fn replies_are_switched_off() {
 #[test]
 fn replies_of_what_waits_are_skipped_too() {
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
-        let mut bench = Bench::new();
-        let (waits, writes) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [waits, writes]) = Bench::with_clients([protocol; 2]);
         let blocks = [
             ("BLPOP l 0", "RPUSH l x"),
             ("BLMOVE l m LEFT LEFT 0", "RPUSH l x"),
@@ -338,8 +324,7 @@ fn replies_of_what_waits_are_skipped_too() {
 #[test]
 fn the_table_of_commands_is_told() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let a = bench.connect(protocol);
+        let (mut bench, a) = Bench::with(protocol);
         let Reply::Array(all) = bench.one(a, "COMMAND") else { panic!("an array") };
         assert_eq!(bench.text(a, "COMMAND COUNT"), all.len().to_string());
         let reply = bench.text(a, "COMMAND INFO get nothing");
@@ -378,8 +363,7 @@ fn the_table_of_commands_is_told() {
 #[test]
 fn hello_tells_of_the_zone_that_is_set() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let a = bench.connect(protocol);
+        let (mut bench, a) = Bench::with(protocol);
         assert!(!bench.text(a, "HELLO 3").contains("zone"));
         bench.text(a, "CONFIG SET availability-zone z1");
         let told = bench.text(a, "HELLO 3");
@@ -394,8 +378,7 @@ fn transactions_of_a_connection_queue_no_more_than_a_limit() {
     for (protocol, limit) in
         [(Protocol::Resp2, "client-query-buffer-limit"), (Protocol::Respb, "respb-connection-queue-bytes")]
     {
-        let mut bench = Bench::new();
-        let (admin, client) = (bench.connect(Protocol::Resp3), bench.connect(protocol));
+        let (mut bench, [admin, client]) = Bench::with_clients([Protocol::Resp3, protocol]);
         let other = if protocol == Protocol::Respb { bench.connect_channel(client, 7) } else { client };
         let max = if protocol == Protocol::Respb { 100_000 } else { 1_048_576 };
         assert_eq!(bench.text(admin, &format!("CONFIG SET {limit} {max}")), "OK");

@@ -18,8 +18,7 @@ fn settings_begin_as_the_table_says() {
 
 #[test]
 fn get_takes_patterns_names_and_aliases() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     assert_eq!(bench.text(a, "CONFIG GET maxmemory"), "{maxmemory:0}");
     assert_eq!(bench.text(a, "CONFIG GET MaxMemory-Policy nosuch"), "{MaxMemory-Policy:noeviction}");
     assert_eq!(
@@ -39,8 +38,7 @@ fn get_takes_patterns_names_and_aliases() {
 /// The value that CONFIG GET shows is one that CONFIG SET takes and that changes nothing.
 #[test]
 fn every_default_can_be_set_again() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     for directive in DIRECTIVES.iter().filter(|directive| directive.change == Change::Always) {
         let Reply::Map(pairs) = bench.one(a, &format!("CONFIG GET {}", directive.name)) else { panic!() };
         let value = show(&pairs[0].1);
@@ -53,8 +51,7 @@ fn every_default_can_be_set_again() {
 
 #[test]
 fn values_are_checked() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     let failed = |name: &str, why: &str| {
         format!("-ERR CONFIG SET failed (possibly related to argument '{name}') - {why}")
     };
@@ -118,8 +115,7 @@ fn values_are_checked() {
 
 #[test]
 fn all_or_none() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     assert_eq!(bench.text(a, "CONFIG SET timeout 5 hz 20"), "OK");
     assert_eq!(bench.text(a, "CONFIG GET timeout hz"), "{hz:20 timeout:5}");
     for wrong in ["CONFIG SET timeout 6 hz x", "CONFIG SET timeout 6 nosuch 1", "CONFIG SET timeout 6 port 1"]
@@ -151,8 +147,7 @@ fn all_or_none() {
 
 #[test]
 fn a_hook_can_refuse() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     bench.engine.config.set_hook(Box::new(|directive, value| match directive.name {
         "loglevel" if &*value.text == b"debug" => Err("not today".into()),
         _ => Ok(()),
@@ -168,8 +163,7 @@ fn a_hook_can_refuse() {
 
 #[test]
 fn rewrite_needs_a_file() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     assert_eq!(bench.text(a, "CONFIG REWRITE"), "-ERR The server is running without a config file");
     let folder = std::env::temp_dir().join(format!("weft-rewrite-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -188,8 +182,7 @@ fn rewrite_needs_a_file() {
 
 #[test]
 fn help_and_kinds() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     assert!(bench.text(a, "CONFIG HELP").starts_with("[CONFIG <subcommand> [<arg> [value] [opt] ...]."));
     // What a list's parser reads must be marked as a list, or a file's line could not say it.
     for directive in DIRECTIVES.iter() {

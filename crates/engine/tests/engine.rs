@@ -2,17 +2,14 @@
 
 mod support;
 
-use support::{Bench, show};
+use support::{ALL, Bench, show};
 use weft_engine::blocking::End;
 use weft_engine::reply::Protocol;
-
-const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
 #[test]
 fn set_and_get() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let a = bench.connect(protocol);
+        let (mut bench, a) = Bench::with(protocol);
         assert_eq!(bench.text(a, "GET k"), "nil");
         assert_eq!(bench.text(a, "SET k v"), "OK");
         assert_eq!(bench.text(a, "get k"), "v");
@@ -29,8 +26,7 @@ fn set_and_get() {
 #[test]
 fn a_transaction_runs_as_one() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [a, b]) = Bench::with_clients([protocol; 2]);
         assert_eq!(bench.text(a, "WATCH k"), "OK");
         assert_eq!(bench.text(a, "MULTI"), "OK");
         assert_eq!(bench.text(a, "SET k 1"), "QUEUED");
@@ -83,8 +79,7 @@ fn blocked_clients_are_served_in_order() {
 #[test]
 fn a_wait_ends_once() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [a, b]) = Bench::with_clients([protocol; 2]);
         assert!(bench.run(a, "BLPOP k 1").is_empty());
         assert_eq!(show(&bench.end_wait(a, End::Timeout)[0]), "nil");
         assert_eq!(bench.text(b, "LPUSH k 1"), "1");
@@ -132,8 +127,7 @@ fn who_waits_for_a_list_is_not_in_the_way_of_who_waits_for_a_sorted_set() {
 /// Somebody has ended the wait of a client, which goes away before it hears of that.
 #[test]
 fn who_goes_away_unblocked_leaves_no_wait() {
-    let mut bench = Bench::new();
-    let (waiter, other) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [waiter, other]) = Bench::with_clients([Protocol::Resp3; 2]);
     let id = bench.session(waiter).id();
     assert!(bench.run(waiter, "BLPOP k 0").is_empty());
     bench.execute(other, &[b"CLIENT", b"UNBLOCK", id.to_string().as_bytes()]);
@@ -147,8 +141,7 @@ fn who_goes_away_unblocked_leaves_no_wait() {
 #[test]
 fn subscribers_get_messages_behind_their_replies() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [a, b]) = Bench::with_clients([protocol; 2]);
         let replies = bench.run(a, "SUBSCRIBE x y");
         let shown: Vec<String> = replies.iter().map(show).collect();
         match protocol {

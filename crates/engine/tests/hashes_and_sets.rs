@@ -116,8 +116,7 @@ fn fields_expire() {
 
 #[test]
 fn expired_fields_are_gone() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     bench.text(client, "HSETEX h PX 100 FIELDS 2 a 1 b 2");
     bench.text(client, "HSET h c 3");
     bench.clock.advance(99);
@@ -188,8 +187,7 @@ fn sets_are_changed_and_read() {
 
 #[test]
 fn expired_fields_are_told_of() {
-    let mut bench = Bench::new();
-    let (client, listener) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [client, listener]) = Bench::with_clients([Protocol::Resp3; 2]);
     bench.text(client, "CONFIG SET notify-keyspace-events KA");
     bench.run(listener, "PSUBSCRIBE *");
     bench.text(client, "HSETEX h PX 100 FIELDS 1 a 1");
@@ -206,8 +204,7 @@ fn expired_fields_are_told_of() {
 
 #[test]
 fn what_has_expired_in_a_pause_is_in_no_set_that_is_computed() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     for command in [
         "SADD lives m n",
         "SADD goes m x",

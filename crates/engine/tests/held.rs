@@ -26,8 +26,7 @@ fn said(bench: &mut Bench, client: u32, command: &str) -> String {
 #[test]
 fn what_all_clients_of_a_connection_hold_is_bounded_and_given_back() {
     for protocol in [Protocol::Resp3, Protocol::Respb] {
-        let mut bench = Bench::new();
-        let a = bench.connect(protocol);
+        let (mut bench, a) = Bench::with(protocol);
         let connection = Arc::clone(&bench.session(a).info.connection);
         let held = || connection.held_bytes.load(Relaxed);
         let with_room_for = |bytes: usize| connection.held_bytes.store(HELD_BYTES_MAX - bytes, Relaxed);
@@ -94,8 +93,7 @@ fn what_all_clients_of_a_connection_hold_is_bounded_and_given_back() {
 fn what_all_connections_hold_together_is_bounded() {
     const TOGETHER_BYTES_MAX: usize = 1 << 30;
     const SHARE_BYTES: usize = 64 << 10;
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp3; 2]);
     let long = "n".repeat(SHARE_BYTES - 2 * NAME);
     let together = Arc::clone(&bench.engine.held_bytes);
     assert_eq!(said(&mut bench, a, &format!("WATCH {long}")), "OK");
@@ -118,8 +116,7 @@ fn what_all_connections_hold_together_is_bounded() {
 
 #[test]
 fn names_that_clients_give_themselves_are_bounded() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     for (len, fits) in [(1024, true), (1025, false)] {
         let name = "n".repeat(len);
         for command in
@@ -135,8 +132,7 @@ fn names_that_clients_give_themselves_are_bounded() {
 /// Whoever may do nothing chooses what stands in ACL LOG.
 #[test]
 fn acl_log_keeps_little_of_long_names() {
-    let mut bench = Bench::new();
-    let (a, u) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, u]) = Bench::with_clients([Protocol::Resp2; 2]);
     bench.text(a, "ACL SETUSER u on nopass +get");
     let (fits, long) = ("f".repeat(1024), "l".repeat(100_000));
     bench.text(u, &format!("AUTH {long} x"));
@@ -152,8 +148,7 @@ fn acl_log_keeps_little_of_long_names() {
 /// What was read and is tracked gives way when the names take too much, as it does to `tracking-table-max-keys`.
 #[test]
 fn names_of_tracked_keys_are_bounded() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp3; 2]);
     assert_eq!(bench.text(a, "CLIENT TRACKING ON"), "OK");
     let each = 48 << 20;
     let mut key = vec![b'k'; each];
@@ -189,8 +184,7 @@ fn names_of_tracked_keys_are_bounded() {
 /// Libraries are beside `maxmemory`: what they take together is bounded, and what is refused changes nothing.
 #[test]
 fn sources_of_libraries_are_bounded() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     let source = |number: usize, len: usize| {
         let head = format!(
             "#!lua name=l{number:02}\nredis.register_function('f{number}', function() return 1 end) -- "

@@ -28,8 +28,7 @@ fn what_waits_take_is_what_they_count() {
         ("XREADGROUP", 1, PLACES / 8),
         ("XREADGROUP", PLACES / 8, 1),
     ] {
-        let mut bench = Bench::new();
-        let first = bench.connect(Protocol::Resp3);
+        let (mut bench, first) = Bench::with(Protocol::Resp3);
         let connection = Arc::clone(&bench.session(first).info.connection);
         if command == "XREADGROUP" {
             for at in 0..clients * keys {

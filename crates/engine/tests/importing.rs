@@ -3,11 +3,9 @@
 
 mod support;
 
-use support::Bench;
+use support::{ALL, Bench};
 use weft_engine::background::Background;
 use weft_engine::reply::Protocol;
-
-const PROTOCOLS: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
 struct Importing {
     bench: Bench,
@@ -17,8 +15,7 @@ struct Importing {
 
 impl Importing {
     fn new(protocol: Protocol) -> Self {
-        let mut bench = Bench::new();
-        let (source, other) = (bench.connect(protocol), bench.connect(protocol));
+        let (bench, [source, other]) = Bench::with_clients([protocol; 2]);
         let mut this = Self { bench, source, other };
         assert_eq!(this.source("CLIENT IMPORT-SOURCE ON"), "-ERR Server is not in import mode");
         assert_eq!(this.source("CLIENT IMPORT-SOURCE OFF"), "OK");
@@ -43,7 +40,7 @@ impl Importing {
 
 #[test]
 fn who_brings_keys_in_sees_those_whose_time_has_come() {
-    for protocol in PROTOCOLS {
+    for protocol in ALL {
         let mut at = Importing::new(protocol);
         at.source("SET text v PX 50");
         at.source("SADD set a b");

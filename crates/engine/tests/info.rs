@@ -26,8 +26,7 @@ fn field<'a>(text: &'a str, name: &str) -> &'a str {
 
 #[test]
 fn sections() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     let default = info(&mut bench, a, "");
     assert_eq!(
         titles(&default),
@@ -74,8 +73,7 @@ fn sections() {
 
 #[test]
 fn commands_and_errors_are_counted() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     for command in ["SET k v", "GET k", "GET k", "LPUSH k x", "GET", "NOSUCH", "EXEC", "DEBUG SLEEP 0"] {
         bench.run(a, command);
     }
@@ -109,8 +107,7 @@ fn commands_and_errors_are_counted() {
 
 #[test]
 fn commands_of_a_transaction_are_counted() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     for command in ["MULTI", "SET k 1", "INCR k", "LPUSH k 1", "EXEC"] {
         bench.run(a, command);
     }
@@ -126,8 +123,7 @@ fn commands_of_a_transaction_are_counted() {
 
 #[test]
 fn keys_and_memory() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     let before: u64 = field(&info(&mut bench, a, "memory"), "used_memory").parse().expect("a number");
     bench.run(a, "SET a 1");
     bench.run(a, "SET b 1 EX 100");
@@ -148,8 +144,7 @@ fn keys_and_memory() {
 
 #[test]
 fn rates_are_sampled() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     bench.engine.sample(bench.clock_ms());
     for _ in 0..20 {
         for _ in 0..50 {
@@ -165,8 +160,7 @@ fn rates_are_sampled() {
 
 #[test]
 fn rounds_of_the_loop_are_added_up() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     bench.text(a, "CONFIG RESETSTAT");
     bench.engine.sample(bench.clock_ms());
     for _ in 0..20 {
@@ -191,8 +185,7 @@ fn rounds_of_the_loop_are_added_up() {
 
 #[test]
 fn values_that_are_freed_later_are_counted() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     for key in ["one", "two"] {
         for start in (0..20_000).step_by(1000) {
             let members: Vec<String> = (start..start + 1000).map(|at| format!("member-{at}")).collect();
@@ -258,8 +251,7 @@ fn who_is_there() {
 /// The version that INFO and HELLO say is a promise (ADR 0029).
 #[test]
 fn what_redis_7_4_added_is_served() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     for (command, reply) in [
         ("XADD s 1-1 a b", "1-1"),
         ("XADD s 2-1 a c", "2-1"),

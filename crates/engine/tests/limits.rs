@@ -37,8 +37,7 @@ fn so_many_programs_and_triggers_may_be_stored() {
     for (section, kind, max, text) in
         [(Section::Programs, "program", 10_000, program), (Section::Triggers, "trigger", 65_536, trigger)]
     {
-        let mut bench = Bench::new();
-        let a = bench.connect(Protocol::Resp3);
+        let (mut bench, a) = Bench::with(Protocol::Resp3);
         let set = |bench: &mut Bench, name: &str| {
             show(&bench.run_args(a, &[kind.as_bytes(), b"SET", name.as_bytes(), text.as_bytes()]).remove(0))
         };
@@ -56,8 +55,7 @@ fn so_many_programs_and_triggers_may_be_stored() {
 #[test]
 fn so_many_libraries_may_be_stored() {
     const LIBRARIES_MAX: usize = 10_000;
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     let source = |name: &str| format!("#!lua name={name}\nredis.register_function('{name}', function() end)");
     let load = |bench: &mut Bench, name: &str| {
         let words = [b"FUNCTION", &b"LOAD"[..], b"REPLACE", &source(name).into_bytes()];
@@ -125,8 +123,7 @@ fn a_library_is_stored_at_the_same_cost_beside_many() {
 
 #[test]
 fn names_and_texts_have_lengths() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     let mut run = |words: &[&[u8]]| show(&bench.run_args(a, words).remove(0));
     let name = |len: usize| vec![b'n'; len];
     let program = br#"{"steps":[["GET","k"]]}"#;
@@ -151,8 +148,7 @@ fn names_and_texts_have_lengths() {
 
 #[test]
 fn so_much_is_answered_or_fired_at_once() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     let count: &[u8] = br#"{"steps":[["INCR","fired"]]}"#;
     assert_eq!(show(&bench.run_args(a, &[b"PROGRAM", b"SET", b"count", count]).remove(0)), "1");
     let trigger: &[u8] = br#"{"on":["set"],"key":"k:*","inside":"count"}"#;
@@ -186,8 +182,7 @@ fn so_much_is_answered_or_fired_at_once() {
 fn a_session_watches_so_many_keys() {
     const WATCHED_MAX: usize = 1 << 20;
     const EACH: usize = 1 << 16;
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     let mut watch = |from: usize, to: usize| {
         let names: Vec<String> = (from..to).map(|number| number.to_string()).collect();
         let words: Vec<&[u8]> =
@@ -204,8 +199,7 @@ fn a_session_watches_so_many_keys() {
 #[test]
 fn a_file_of_users_has_a_length() {
     let path = std::env::temp_dir().join(format!("weft-limits-{}.acl", std::process::id()));
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     *bench.engine.acl.file.lock() = Some(path.clone());
     // A hole, which takes no place: what is read of it is no user.
     let file = File::create(&path).unwrap();
@@ -220,8 +214,7 @@ fn a_file_of_users_has_a_length() {
 #[test]
 fn scripts_and_libraries_have_a_length_and_errors_show_little_of_a_word() {
     const SOURCE_BYTES_MAX: usize = 4 << 20;
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     let mut run = |words: &[&[u8]]| show(&bench.run_args(a, words).remove(0));
     let long = |head: &str, bytes: usize| [head.as_bytes(), &vec![b'x'; bytes - head.len()]].concat();
     let script = |bytes: usize| long("return 1 --", bytes);

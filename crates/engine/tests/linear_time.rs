@@ -62,8 +62,7 @@ fn cost_ns(wide: &Wide, size: usize) -> u64 {
     let words: Vec<&[u8]> =
         words.iter().map(String::as_bytes).chain(wide.behind.iter().map(|w| w.as_bytes())).collect();
     let tries = (0..TRIES).map(|_| {
-        let mut bench = Bench::new();
-        let client = bench.connect(Protocol::Resp3);
+        let (mut bench, client) = Bench::with(Protocol::Resp3);
         let (ns, reply) = bench.cost(client, &words, cpu_ns);
         assert!(!reply.starts_with(b"-"), "{:?}: {}", wide.before, String::from_utf8_lossy(&reply));
         ns
@@ -106,8 +105,7 @@ enum Ended {
 #[test]
 fn waits_for_one_key_end_without_a_look_at_all_of_them() {
     let cost = |count: usize, how: Ended| {
-        let mut bench = Bench::new();
-        let writer = bench.connect(Protocol::Resp3);
+        let (mut bench, writer) = Bench::with(Protocol::Resp3);
         let clients: Vec<u32> = (0..count).map(|_| bench.connect(Protocol::Resp3)).collect();
         for &client in &clients {
             bench.execute(client, &[b"BLPOP", b"k", b"100"]);
@@ -164,8 +162,7 @@ fn who_waits_for_a_stream_in_vain_costs_its_writers_nothing() {
         "XACK s own 1-1",
     ];
     let cost = |wait: &str, count: usize| {
-        let mut bench = Bench::new();
-        let writer = bench.connect(Protocol::Resp3);
+        let (mut bench, writer) = Bench::with(Protocol::Resp3);
         for command in ["XADD s 1-1 a b", "XGROUP CREATE s g $", "XGROUP CREATE s own $"] {
             bench.run(writer, command);
         }
@@ -203,8 +200,7 @@ fn who_waits_for_a_stream_in_vain_costs_its_writers_nothing() {
 fn what_info_tells_of_waits_costs_nothing() {
     let cost = |keys: usize| {
         let tries = (0..TRIES).map(|_| {
-            let mut bench = Bench::new();
-            let (waiter, other) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+            let (mut bench, [waiter, other]) = Bench::with_clients([Protocol::Resp3; 2]);
             let names: Vec<String> = (0..keys).map(|number| format!("key:{number}")).collect();
             let words = ["BLPOP"].into_iter().chain(names.iter().map(String::as_str)).chain(["0"]);
             bench.execute(waiter, &words.map(str::as_bytes).collect::<Vec<_>>());
@@ -228,8 +224,7 @@ fn what_info_tells_of_waits_costs_nothing() {
 fn a_wide_wait_costs_others_nothing() {
     let write = |waits: bool| {
         let tries = (0..TRIES).map(|_| {
-            let mut bench = Bench::new();
-            let (waiter, other) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+            let (mut bench, [waiter, other]) = Bench::with_clients([Protocol::Resp3; 2]);
             bench.text(other, "HSET hash n 0");
             if waits {
                 let names: Vec<String> = (0..16_000).map(|number| format!("key:{number}")).collect();
@@ -258,8 +253,7 @@ fn a_wide_wait_costs_others_nothing() {
 fn many_patterns_cost_a_message_nothing() {
     let publish = |count: usize| {
         let tries = (0..TRIES).map(|_| {
-            let mut bench = Bench::new();
-            let (listener, other) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+            let (mut bench, [listener, other]) = Bench::with_clients([Protocol::Resp3; 2]);
             // They begin like no channel here, or end so, or both.
             let name = |number: usize| match number % 3 {
                 0 => format!("{number:06}:*"),
@@ -287,8 +281,7 @@ fn many_patterns_cost_a_message_nothing() {
 fn many_prefixes_cost_a_write_nothing() {
     let write = |count: usize| {
         let tries = (0..TRIES).map(|_| {
-            let mut bench = Bench::new();
-            let (tracker, other) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+            let (mut bench, [tracker, other]) = Bench::with_clients([Protocol::Resp3; 2]);
             let names = (0..count).flat_map(prefix);
             let words: Vec<String> =
                 ["CLIENT", "TRACKING", "ON", "BCAST"].iter().map(ToString::to_string).chain(names).collect();
@@ -316,8 +309,7 @@ fn a_trigger_is_stored_and_deleted_in_the_same_time_however_many_there_are() {
     let patterns: [fn(usize) -> String; 3] =
         [|at| format!("user:{at}:*"), |at| format!("user:*:field{at}"), |at| format!("k{at}")];
     for pattern in patterns {
-        let mut bench = Bench::new();
-        let client = bench.connect(Protocol::Resp3);
+        let (mut bench, client) = Bench::with(Protocol::Resp3);
         let mut run = |words: &[&str]| {
             let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
             let reply = bench.run_args(client, &words);

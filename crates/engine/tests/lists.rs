@@ -2,11 +2,9 @@
 
 mod support;
 
-use support::{Bench, events_are, script, show};
+use support::{ALL, Bench, events_are, script, show};
 use weft_engine::blocking::End;
 use weft_engine::reply::Protocol;
-
-const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
 #[test]
 fn ends_and_places() {
@@ -71,8 +69,7 @@ fn ends_and_places() {
 
 #[test]
 fn encodings_are_valkeys() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     bench.text(client, "RPUSH l a");
     assert_eq!(bench.text(client, "OBJECT ENCODING l"), "listpack");
     let long = "x".repeat(8200);
@@ -87,9 +84,7 @@ fn encodings_are_valkeys() {
 fn moves_that_wait() {
     for protocol in ALL {
         for destination in ["d1", "d2", "d3", "d4", "d5"] {
-            let mut bench = Bench::new();
-            let (waiter, chained, writer) =
-                (bench.connect(protocol), bench.connect(protocol), bench.connect(protocol));
+            let (mut bench, [waiter, chained, writer]) = Bench::with_clients([protocol; 3]);
             assert!(bench.run(waiter, &format!("BLMOVE s {destination} LEFT RIGHT 0")).is_empty());
             assert!(bench.run(chained, &format!("BLMPOP 0 2 no {destination} LEFT COUNT 5")).is_empty());
             assert_eq!(bench.text(writer, "RPUSH s a b"), "2");
@@ -121,8 +116,7 @@ fn a_list_that_sort_stores_over_another_type_serves_who_waits() {
             ("BRPOPLPUSH k d 0", "2"),
         ] {
             for before in [None, Some("SET k v"), Some("SADD k v")] {
-                let mut bench = Bench::new();
-                let (waiter, writer) = (bench.connect(protocol), bench.connect(protocol));
+                let (mut bench, [waiter, writer]) = Bench::with_clients([protocol; 2]);
                 bench.text(writer, "RPUSH s 2 1");
                 assert!(bench.run(waiter, wait).is_empty());
                 if let Some(before) = before {
@@ -151,8 +145,7 @@ fn a_transaction_serves_in_the_order_of_its_writes() {
 
 #[test]
 fn nobody_waits_inside_a_transaction() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     bench.text(client, "MULTI");
     for command in ["BLPOP a 0", "BLMOVE a b LEFT LEFT 0", "BLMPOP 0 1 a LEFT", "WAIT 3 0"] {
         assert_eq!(bench.text(client, command), "QUEUED");

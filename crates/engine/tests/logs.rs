@@ -69,8 +69,7 @@ fn slow_commands_are_logged() {
 
 #[test]
 fn entries_are_cut_and_hide_secrets() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     bench.text(a, "CONFIG SET slowlog-log-slower-than 0");
     bench.text(a, "CONFIG SET masterauth secret timeout 5");
     let long = vec![b'x'; 200];
@@ -91,8 +90,7 @@ fn entries_are_cut_and_hide_secrets() {
 
 #[test]
 fn large_requests_and_replies_are_logged() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.text(a, "CONFIG SET commandlog-request-larger-than 1000 commandlog-reply-larger-than 1000");
     bench.run_args(a, &[b"SET", b"k", &vec![b'x'; 2000]]);
     bench.run(a, "GET k");
@@ -169,8 +167,7 @@ fn latency_is_watched() {
 
 #[test]
 fn commands_have_histograms() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     bench.run(a, "SET k v");
     bench.run(a, "SET k v");
     bench.run(a, "CONFIG GET port");
@@ -188,8 +185,7 @@ fn commands_have_histograms() {
 
 #[test]
 fn memory_of_keys_and_server() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     bench.run(a, "RPUSH list a b c");
     assert!(bench.text(a, "MEMORY USAGE list").parse::<u64>().expect("a number") > 20);
     assert_eq!(bench.text(a, "MEMORY USAGE none"), "nil");
@@ -207,8 +203,7 @@ fn memory_of_keys_and_server() {
 
 #[test]
 fn debug_is_for_those_who_may() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     assert!(bench.text(a, "DEBUG SLEEP 0").starts_with("-ERR DEBUG command not allowed."));
     bench.allow_debug();
     assert_eq!(bench.text(a, "DEBUG SLEEP 0"), "OK");
@@ -311,8 +306,7 @@ fn digests() {
 
 #[test]
 fn shutdown_stops_the_server_and_answers_nothing() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     for (command, error) in [
         ("SHUTDOWN NOSAVE SAVE", "-ERR syntax error"),
         ("SHUTDOWN SOON", "-ERR syntax error"),
@@ -327,8 +321,7 @@ fn shutdown_stops_the_server_and_answers_nothing() {
 
 #[test]
 fn what_weft_does_not_have_says_so() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     assert_eq!(bench.text(a, "MODULE LIST"), "[]");
     assert_eq!(bench.text(a, "MODULE LOAD x.so"), "-ERR Error loading the extension: Weft has no modules");
     // Without a server there is nobody who could.

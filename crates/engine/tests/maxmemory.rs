@@ -18,8 +18,7 @@ struct Full {
 impl Full {
     /// A server with `keys` keys `k:0 …`, of which those of even number expire, and a limit at what they take.
     fn new(policy: &str, keys: usize) -> Self {
-        let mut bench = Bench::new();
-        let client = bench.connect(Protocol::Resp3);
+        let (bench, client) = Bench::with(Protocol::Resp3);
         let mut full = Self { bench, client, value: vec![b'x'; VALUE_BYTES] };
         // The access mode is to be that of the policy from the first access on.
         full.run(&format!("CONFIG SET maxmemory-policy {policy} maxmemory-samples 16"));
@@ -100,8 +99,7 @@ fn what_has_been_flushed_refuses_and_evicts_nothing() {
 /// What a request stores that is looked at by itself is counted for those behind it in the batch.
 #[test]
 fn what_one_of_a_batch_has_stored_is_missing_behind_it() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     bench.run(client, "SET there value");
     let limit = bench.engine.keyspace.used_bytes() + 500_000;
     bench.text(client, &format!("CONFIG SET maxmemory {limit}"));

@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
-use support::{Bench, show};
+use support::{ALL, Bench, show};
 use weft_engine::carrier::{Arrival, Cargo};
 use weft_engine::context::Local;
 use weft_engine::reply::Protocol;
@@ -47,7 +47,7 @@ impl Port {
 
 #[test]
 fn what_has_arrived_is_taken_away() {
-    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
+    for protocol in ALL {
         let mut port = Port::new();
         let (a, b) = (port.bench.connect(protocol), port.bench.connect(protocol));
         port.bench.text(b, "MSET x 1 y 2 z 3");

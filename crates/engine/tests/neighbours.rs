@@ -283,8 +283,7 @@ fn neighbours_do_what_the_full_way_does() {
 /// Nobody runs among neighbours where every command is to be timed by itself.
 #[test]
 fn a_slow_log_of_everything_has_every_command() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     bench.run(client, "CONFIG SET slowlog-log-slower-than 0");
     let commands: Vec<String> = (0..20).map(|at| format!("SADD set member:{at}")).collect();
     bench.run_batch(&[(client, commands)]);
@@ -294,8 +293,7 @@ fn a_slow_log_of_everything_has_every_command() {
 
 #[test]
 fn who_monitors_sees_every_command() {
-    let mut bench = Bench::new();
-    let (client, monitor) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [client, monitor]) = Bench::with_clients([Protocol::Resp3; 2]);
     bench.run(monitor, "MONITOR");
     bench.run_batch(&[(client, (0..20).map(|at| format!("LPUSH list {at}")).collect())]);
     assert_eq!(bench.take(monitor).len(), 20);
@@ -304,8 +302,7 @@ fn who_monitors_sees_every_command() {
 /// What may take long is timed by itself among its neighbours too, each call once.
 #[test]
 fn a_slow_one_among_neighbours_is_timed_alone() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     // Quick ones are not timed one by one above a millisecond.
     bench.text(a, "CONFIG SET slowlog-log-slower-than 1000 latency-tracking yes");
     let members: Vec<String> = (0..3000).map(|at| format!("{at:0200}")).collect();
@@ -341,8 +338,7 @@ fn a_slow_one_among_neighbours_is_timed_alone() {
 /// Where it begins is said of a long reply that comes behind others: what nobody has seen before may be long.
 #[test]
 fn a_long_reply_among_short_ones_begins_where_it_is_said_to() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Respb);
+    let (mut bench, client) = Bench::with(Protocol::Respb);
     bench.share(2000);
     let mut commands: Vec<String> = (0..10).map(|at| format!("GET missing:{at}")).collect();
     // It is there only when the batch runs: its bucket was looked at before.

@@ -4,11 +4,9 @@
 
 mod support;
 
-use support::{Bench, show};
+use support::{ALL, Bench, show};
 use weft_engine::reply::Protocol;
 use weft_engine::special::PAUSED;
-
-const PROTOCOLS: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
 fn shown(replies: &[weft_protocol::reply::Reply]) -> Vec<String> {
     replies.iter().map(show).collect()
@@ -21,9 +19,8 @@ fn batch(bench: &mut Bench, client: u32, commands: &[&str]) -> Vec<String> {
 
 #[test]
 fn nothing_overtakes_what_a_pause_holds() {
-    for protocol in PROTOCOLS {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(protocol));
+    for protocol in ALL {
+        let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2, protocol]);
         bench.text(b, "SET k old");
         bench.text(a, "CLIENT PAUSE 700 WRITE");
         assert_eq!(batch(&mut bench, b, &["GET k", "SET k new", "GET k", "PING"]), ["old"], "{protocol:?}");
@@ -39,10 +36,9 @@ fn nothing_overtakes_what_a_pause_holds() {
 
 #[test]
 fn what_a_second_pause_holds_again_keeps_its_place() {
-    for protocol in PROTOCOLS {
+    for protocol in ALL {
         for command in ["SET k new", "FLUSHALL", "SORT s BY x_* STORE d"] {
-            let mut bench = Bench::new();
-            let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(protocol));
+            let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2, protocol]);
             bench.text(b, "RPUSH s 1");
             bench.text(a, "CLIENT PAUSE 100 ALL");
             assert!(batch(&mut bench, b, &["LLEN s", command, "PING"]).is_empty());
@@ -59,8 +55,7 @@ fn what_a_second_pause_holds_again_keeps_its_place() {
 /// What triggers do afterwards writes too.
 #[test]
 fn what_is_done_afterwards_waits_for_the_end_of_a_pause() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     let commands: [&[&[u8]]; 2] = [
         &[
             b"PROGRAM",
@@ -94,8 +89,7 @@ fn what_is_done_afterwards_waits_for_the_end_of_a_pause() {
 
 #[test]
 fn a_pause_that_is_over_is_forgotten() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.text(a, "CLIENT PAUSE 100 WRITE");
     bench.pass(99);
     bench.text(a, "PING");
@@ -107,8 +101,7 @@ fn a_pause_that_is_over_is_forgotten() {
 
 #[test]
 fn a_pause_of_writes_holds_scripts_by_what_they_say_of_themselves() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     let library: &[u8] = b"#!lua name=l\nserver.register_function('w', function() return 1 end) \
         server.register_function{function_name='r', flags={'no-writes'}, callback=function() return 1 end}";
     bench.run_args(a, &[b"FUNCTION", b"LOAD", library]);

@@ -121,8 +121,7 @@ fn scenarios_answer_alike_over_each_protocol() {
     let mut wrong = Vec::new();
     for (name, steps) in scenarios() {
         for protocol in ALL.into_iter().filter(|&protocol| is_for(protocol, &steps)) {
-            let mut bench = Bench::new();
-            let client = bench.connect(protocol);
+            let (mut bench, client) = Bench::with(protocol);
             for (line, expected) in &steps {
                 let got = run(&mut bench, client, &words(line));
                 if !is_same(&got, expected) {
@@ -210,8 +209,7 @@ fn every_command_has_a_scenario() {
 #[test]
 fn every_command_refuses_a_wrong_number_of_arguments() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let client = bench.connect(protocol);
+        let (mut bench, client) = Bench::with(protocol);
         for id in served(&bench) {
             let spec = id.spec();
             let arity = spec.arity;

@@ -7,17 +7,15 @@ mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use support::stored::words;
+use support::stored::{store_library, words};
 use support::{Bench, show};
 use weft_engine::reply::Protocol;
-use weft_store::{Op, Recorder, Section};
 
 /// Beside others all is kept that takes a script back. One that does so much that this would take all memory has the
 /// keyspace to itself, and is done once.
 #[test]
 fn what_could_take_a_large_script_back_has_a_limit() {
-    let mut bench = Bench::new();
-    let (client, listens) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [client, listens]) = Bench::with_clients([Protocol::Resp2; 2]);
     bench.engine.stats.active_threads.store(2, Relaxed);
     let reruns = |bench: &Bench| bench.engine.scripts.reruns.load(Relaxed);
     words(&mut bench, client, &["CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 0 0"]);
@@ -175,16 +173,6 @@ fn a_script_that_is_left_costs_its_neighbours_no_time() {
     assert!(least_us < THRESHOLD_MS * 1000 / 2, "a GET has taken {least_us} µs");
 }
 
-/// Stores a library as a start finds it.
-fn store_library(bench: &Bench, name: &str, source: &str) {
-    let engine = bench.engine;
-    let (mut worker, mut recorder) = (engine.keyspace.worker().expect("a place"), Recorder::default());
-    let (world, mut op) = (worker.world(), Op::new(0, 1, &mut recorder));
-    let key = engine.keyspace.key(name.as_bytes());
-    let mut guards = world.guards();
-    guards.shard(&key).set_entry(&mut op, Section::Functions, name.as_bytes(), Some(source.as_bytes()));
-}
-
 /// Who lists libraries, counts them, or asks under a pause whether a function writes, loads none: a start has done so,
 /// or whoever has stored them.
 #[test]
@@ -203,9 +191,9 @@ fn nobody_loads_libraries_to_find_out_what_they_have() {
         )
     };
     for name in ["a", "b"] {
-        store_library(&team[0], name, &source(name));
+        store_library(team[0].engine, name, &source(name));
     }
-    store_library(&team[0], "c", "#!lua name=c\nerror('not here')");
+    store_library(team[0].engine, "c", "#!lua name=c\nerror('not here')");
     team[0].engine.load_libraries();
     let said = loaded();
     assert_eq!(said[..2], ["script, warning: a", "script, warning: b"]);
@@ -239,8 +227,7 @@ fn nobody_loads_libraries_to_find_out_what_they_have() {
 /// An error on several lines is counted by the code that its reply has.
 #[test]
 fn an_error_on_several_lines_forges_no_line_of_info() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     for script in [
         r"error(redis.error_reply('-ERR\r\n-ERR FAKE'))",
         r"return redis.error_reply('-ERR\r\nused_memory:1')",

@@ -14,8 +14,7 @@ use weft_engine::reply::Protocol;
 /// done stays.
 #[test]
 fn replies_count_as_memory_of_scripts() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     text(&mut bench, client, &["CONFIG", "SET", "script-memory-limit", "2mb"]);
     for protocol in ["2", "3"] {
         text(&mut bench, client, &["FLUSHALL"]);
@@ -59,8 +58,7 @@ fn replies_count_as_memory_of_scripts() {
 /// What a script or program was answered goes with it: a value that is removed behind it takes no memory any more.
 #[test]
 fn replies_inside_scripts_are_not_kept_behind_them() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     let script = ["EVAL", "return #redis.call('GET', 'v')", "0"];
     let program = ["PROGRAM", "EVAL", r#"{"steps":[["GET","v"],{"return":"read"}]}"#];
     for (run, told) in [(script, "100000001"), (program, "read")] {
@@ -80,8 +78,7 @@ fn replies_inside_scripts_are_not_kept_behind_them() {
 /// `lua-enable-insecure-api` changes what scripts find at once, and forgets them, as in Valkey 9.1.2.
 #[test]
 fn the_insecure_interface_comes_and_goes() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     let script = ["EVAL", "return type(rawget(_G, 'getfenv'))", "0"];
     assert_eq!(text(&mut bench, client, &script), "nil");
     let sha = text(&mut bench, client, &["SCRIPT", "LOAD", "return 1"]);
@@ -102,8 +99,7 @@ fn the_insecure_interface_comes_and_goes() {
 /// As Valkey 9.1.2 counts them.
 #[test]
 fn errors_of_scripts_are_counted_by_few_and_short_words() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     text(&mut bench, client, &["CONFIG", "RESETSTAT"]);
     let long = "W".repeat(31);
     for error in ["ONE", "TWO words", "THREE ", &format!("{long} is text"), &format!("{} x", &long[1..])] {
@@ -132,8 +128,7 @@ fn errors_of_scripts_are_counted_by_few_and_short_words() {
 /// What is refused inside scripts counts as in Valkey 9.1.2, and so do errors.
 #[test]
 fn what_scripts_are_refused_is_counted() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     text(&mut bench, client, &["ACL", "SETUSER", "u", "on", "nopass", "~*", "+eval", "-incr"]);
     text(&mut bench, client, &["SET", "s", "x"]);
     text(&mut bench, client, &["CONFIG", "RESETSTAT"]);
@@ -183,8 +178,7 @@ fn what_scripts_are_refused_is_counted() {
 
 #[test]
 fn a_library_has_ten_thousand_functions_and_no_more() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     let library = |count: u32| {
         format!(
             "#!lua name=many\nfor i = 1, {count} do \

@@ -202,9 +202,8 @@ fn ends_are_taken() {
 
 #[test]
 fn waiters_are_served() {
-    let mut bench = Bench::new();
-    let (one, two, writer) =
-        (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp2));
+    let (mut bench, [one, two, writer]) =
+        Bench::with_clients([Protocol::Resp2, Protocol::Resp3, Protocol::Resp2]);
     assert!(bench.run(one, "BZPOPMAX x z 0").is_empty());
     assert!(bench.run(two, "BZMPOP 0 1 z MIN COUNT 2").is_empty());
     assert_eq!(bench.text(writer, "SADD x not-sorted"), "1");
@@ -264,8 +263,7 @@ fn positions() {
         ("GEORADIUSBYMEMBER none Catania 1 km STORE t", "0"),
         ("ZCARD t", "0"),
     ]);
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     bench.text(client, "GEOADD g 13.361389 38.115556 Palermo");
     let expected = "[[13.36138933897018433 38.11555639549629859] nil]";
     assert_eq!(bench.text(client, "GEOPOS g Palermo x"), expected);
@@ -274,8 +272,7 @@ fn positions() {
 /// Up to 17 digits behind the point and no exponent, which is more than a double says.
 #[test]
 fn coordinates_have_the_same_digits_in_resp3_as_in_resp2() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     bench.text(client, "GEOADD g 13.361389 38.115556 Palermo 0 0 zero");
     bench.execute(client, &[b"GEOPOS", b"g", b"Palermo", b"zero"]);
     let reply = String::from_utf8_lossy(&bench.take_output(client).bytes).into_owned();

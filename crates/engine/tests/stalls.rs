@@ -180,8 +180,7 @@ impl Longest {
 
 impl Server {
     fn new(elements: u64) -> Self {
-        let mut bench = Bench::new();
-        let client = bench.connect(Protocol::Resp3);
+        let (bench, client) = Bench::with(Protocol::Resp3);
         Self { bench, client, elements }
     }
 

@@ -3,16 +3,13 @@
 
 mod support;
 
-use support::Bench;
+use support::{ALL, Bench};
 use weft_engine::reply::Protocol;
-
-const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
 #[test]
 fn entries_come_back_over_every_protocol() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let client = bench.connect(protocol);
+        let (mut bench, client) = Bench::with(protocol);
         assert_eq!(bench.text(client, "XADD s 5-1 a 1 b 2"), "5-1");
         assert_eq!(bench.text(client, "XADD s 5-* a 3"), "5-2");
         assert_eq!(bench.text(client, "XADD s * a 4"), "1700000000000-0");
@@ -33,8 +30,7 @@ fn entries_come_back_over_every_protocol() {
 #[test]
 fn a_reader_waits_for_what_comes_after_now() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let (reader, writer) = (bench.connect(protocol), bench.connect(Protocol::Resp2));
+        let (mut bench, [reader, writer]) = Bench::with_clients([protocol, Protocol::Resp2]);
         bench.text(writer, "XADD s 1-1 old 1");
         assert!(bench.run(reader, "XREAD BLOCK 0 STREAMS s other $ $").is_empty());
         assert!(bench.is_waiting(reader));
@@ -95,8 +91,7 @@ fn a_reader_hears_of_another_type_when_it_wakes() {
     ];
     for (before, after, hears) in cases {
         for keys in ["s other 5-0 0", "other s 0 5-0"] {
-            let mut bench = Bench::new();
-            let (reader, writer) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+            let (mut bench, [reader, writer]) = Bench::with_clients([Protocol::Resp2; 2]);
             before.iter().for_each(|command| drop(bench.text(writer, command)));
             assert!(bench.run(reader, &format!("XREAD BLOCK 0 STREAMS {keys}")).is_empty());
             bench.text(writer, "SET other x");
@@ -140,8 +135,7 @@ fn groups_are_not_watched() {
         ("XTRIM s MAXLEN 1", true),
         ("XGROUP CREATE new g $ MKSTREAM", true),
     ] {
-        let mut bench = Bench::new();
-        let (reader, writer) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp2));
+        let (mut bench, [reader, writer]) = Bench::with_clients([Protocol::Resp3, Protocol::Resp2]);
         for before in ["XADD s 3-0 a 1", "XADD s 4-0 a 1", "XGROUP CREATE s g 0"] {
             bench.text(writer, before);
         }
@@ -210,8 +204,7 @@ fn readers_with_a_group_hear_of_what_is_new_to_it() {
     ];
     for (commands, expected) in cases {
         for others in [0, 3] {
-            let mut bench = Bench::new();
-            let (reader, writer) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+            let (mut bench, [reader, writer]) = Bench::with_clients([Protocol::Resp2; 2]);
             bench.text(writer, "XADD s 2-0 a 1");
             bench.text(writer, "XGROUP CREATE s g $");
             bench.text(writer, "XGROUP CREATE s other $");
@@ -242,8 +235,7 @@ fn readers_with_a_group_hear_of_what_is_new_to_it() {
 /// The command table looks for the word STREAMS behind the group; a consumer of this name leads it astray.
 #[test]
 fn a_consumer_may_be_called_streams() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     for key in ["s", "t"] {
         bench.text(client, &format!("XADD {key} 1-1 a 1"));
         bench.text(client, &format!("XGROUP CREATE {key} STREAMS 0"));
@@ -261,8 +253,7 @@ fn a_consumer_may_be_called_streams() {
 
 #[test]
 fn a_stream_named_twice_is_read_on() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     for ms in 1..=3 {
         bench.text(client, &format!("XADD s {ms}-0 a {ms}"));
     }
@@ -273,8 +264,7 @@ fn a_stream_named_twice_is_read_on() {
 
 #[test]
 fn times_follow_the_clock() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     bench.text(client, "XADD s 1-1 a 1");
     bench.text(client, "XGROUP CREATE s g 0");
     bench.text(client, "XREADGROUP GROUP g c STREAMS s >");

@@ -2,11 +2,9 @@
 
 mod support;
 
-use support::{Bench, events_are, script, show};
+use support::{ALL, Bench, events_are, script, show};
 use weft_engine::blocking::End;
 use weft_engine::reply::Protocol;
-
-const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
 #[test]
 fn set_with_options() {
@@ -88,8 +86,7 @@ fn parts_of_strings() {
         ("LCS a b LEN", "6"),
         ("LCS a b IDX LEN", "-ERR If you want both the length and indexes, please just use IDX."),
     ]);
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     bench.text(client, "MSET a ohmytext b mynewtext");
     assert_eq!(
         bench.text(client, "LCS a b IDX MINMATCHLEN 4 WITHMATCHLEN"),
@@ -138,8 +135,7 @@ fn keys_of_any_type() {
 
 #[test]
 fn walks_run_inside_transactions() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     bench.text(client, "MULTI");
     for command in
         ["SET k 1", "SCAN 0 COUNT 1000", "RANDOMKEY", "KEYS *", "FLUSHDB", "DBSIZE", "SWAPDB 0 1", "SET k 2"]
@@ -153,8 +149,7 @@ fn walks_run_inside_transactions() {
 #[test]
 fn what_arrives_by_swapdb_and_move_serves_waiters() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let (waiter, writer) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [waiter, writer]) = Bench::with_clients([protocol; 2]);
         assert!(bench.run(waiter, "BLPOP l 0").is_empty());
         // A string under the key is not what it waits for.
         bench.text(writer, "SET l v");
@@ -173,8 +168,7 @@ fn what_arrives_by_swapdb_and_move_serves_waiters() {
 
 #[test]
 fn wait_is_ended_by_time() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp2);
+    let (mut bench, client) = Bench::with(Protocol::Resp2);
     assert!(bench.run(client, "WAIT 1 10").is_empty());
     assert_eq!(show(&bench.end_wait(client, End::Timeout)[0]), "0");
     assert!(bench.run(client, "WAITAOF 0 1 10").is_empty());

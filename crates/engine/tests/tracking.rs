@@ -2,12 +2,10 @@
 
 mod support;
 
-use support::{Bench, show};
+use support::{ALL, Bench, show};
 use weft_engine::reply::Protocol;
 
 const PUSHING: [Protocol; 2] = [Protocol::Resp3, Protocol::Respb];
-const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
-
 fn got(bench: &mut Bench, client: u32) -> Vec<String> {
     bench.take(client).iter().map(show).collect()
 }
@@ -19,8 +17,7 @@ fn run(bench: &mut Bench, client: u32, command: &str) -> Vec<String> {
 #[test]
 fn a_key_that_was_read_is_told_of_once() {
     for protocol in PUSHING {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [a, b]) = Bench::with_clients([protocol; 2]);
         bench.text(b, "SET k 0");
         bench.text(a, "CLIENT TRACKING on");
         bench.text(b, "SET k 1");
@@ -50,8 +47,7 @@ fn a_key_that_was_read_is_told_of_once() {
 /// Its name may be one that who has fired it may not know.
 #[test]
 fn what_a_trigger_reads_is_not_tracked_for_who_has_fired_it() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp3; 2]);
     let program = r#"{"steps":[{"do":["GET","secret"],"as":"x"},{"do":["STRLEN","secret"],"as":"y"}]}"#;
     bench.run_args(b, &[b"PROGRAM", b"SET", b"p", program.as_bytes()]);
     assert_eq!(bench.text(b, r#"TRIGGER SET t {"key":"k*","inside":"p"}"#), "1");
@@ -69,8 +65,7 @@ fn what_a_trigger_reads_is_not_tracked_for_who_has_fired_it() {
 
 #[test]
 fn every_way_to_change_a_key_is_told() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp3; 2]);
     bench.text(a, "CLIENT TRACKING on");
     for (before, read, write) in [
         ("SET k 1", "GET k", "DEL k"),
@@ -104,8 +99,7 @@ fn every_way_to_change_a_key_is_told() {
 #[test]
 fn expiry_flush_and_swap_are_told() {
     for protocol in PUSHING {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [a, b]) = Bench::with_clients([protocol; 2]);
         bench.text(a, "CLIENT TRACKING on NOLOOP");
         bench.text(b, "SET k 1 PX 100");
         bench.text(a, "GET k");
@@ -126,8 +120,7 @@ fn expiry_flush_and_swap_are_told() {
 
 #[test]
 fn noloop_spares_who_wrote() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp3; 2]);
     bench.text(a, "CLIENT TRACKING on NOLOOP");
     bench.text(a, "GET k");
     assert_eq!(run(&mut bench, a, "SET k 1"), ["OK"]);
@@ -224,8 +217,7 @@ fn noloop_spares_nothing_that_an_operation_reads_behind_its_writes() {
 
 #[test]
 fn optin_and_optout_choose_commands() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp3; 2]);
     bench.text(a, "CLIENT TRACKING on OPTIN");
     let changed = |bench: &mut Bench, keys: &str| {
         for key in keys.split(' ') {
@@ -256,8 +248,7 @@ fn optin_and_optout_choose_commands() {
 #[test]
 fn prefixes_are_broadcast() {
     for protocol in PUSHING {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [a, b]) = Bench::with_clients([protocol; 2]);
         bench.text(a, "CLIENT TRACKING on BCAST PREFIX user: PREFIX item: NOLOOP");
         bench.text(b, "MSET user:1 a user:2 b other c item:1 d");
         assert_eq!(got(&mut bench, a), [">[invalidate [item:1]]", ">[invalidate [user:1 user:2]]"]);
@@ -297,9 +288,7 @@ fn prefixes_are_broadcast() {
 /// Its connection may still be there for a while when somebody else runs a command.
 #[test]
 fn who_has_quit_is_gone() {
-    let mut bench = Bench::new();
-    let (a, b, c) =
-        (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b, c]) = Bench::with_clients([Protocol::Resp3, Protocol::Resp3, Protocol::Resp2]);
     let id = bench.session(b).id();
     bench.text(b, "SUBSCRIBE news");
     bench.text(a, &format!("CLIENT TRACKING on REDIRECT {id}"));
@@ -314,8 +303,7 @@ fn who_has_quit_is_gone() {
 
 #[test]
 fn invalidations_go_to_another_client() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     let c = bench.connect(Protocol::Resp3);
     bench.run(b, "SUBSCRIBE __redis__:invalidate");
     let id = bench.session(b).id();
@@ -338,8 +326,7 @@ fn invalidations_go_to_another_client() {
 
 #[test]
 fn the_table_is_bounded() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp3; 2]);
     bench.text(a, "CONFIG SET tracking-table-max-keys 3");
     bench.text(a, "CLIENT TRACKING on");
     let mut told = Vec::new();
@@ -361,8 +348,7 @@ fn the_table_is_bounded() {
 #[test]
 fn monitor_shows_commands_and_no_passwords() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(protocol), bench.connect(Protocol::Resp3));
+        let (mut bench, [a, b]) = Bench::with_clients([protocol, Protocol::Resp3]);
         assert_eq!(bench.text(a, "MONITOR"), "OK");
         for command in [
             "SET k \"\\\u{1}",
@@ -400,8 +386,7 @@ fn monitor_shows_commands_and_no_passwords() {
 
 #[test]
 fn monitor_shows_scripts_before_what_they_call() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     bench.text(a, "MONITOR");
     let library: &[u8] =
         b"#!lua name=l\nserver.register_function('f', function() return server.call('INCR', 'n') end)";

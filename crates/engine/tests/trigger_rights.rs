@@ -2,9 +2,8 @@
 
 mod support;
 
-use support::stored::{bench, digest, of_event, store, words};
+use support::stored::{background, bench, digest, done_or_given_up, of_event, store, words};
 use support::{Bench, cpu_ms};
-use weft_engine::background::Background;
 use weft_engine::reply::Protocol;
 use weft_store::Section;
 
@@ -69,12 +68,7 @@ fn dead_letters_are_told_whatever_the_owner_may_do() {
     store(&mut bench, tom, "PROGRAM", "fails", r#"{"steps":[{"fail":"NO"}]}"#);
     store(&mut bench, tom, "TRIGGER", "t", r#"{"key":"job:*","after":"fails"}"#);
     bench.text(admin, "SET job:1 a");
-    let mut worker = bench.engine.keyspace.worker().expect("a place");
-    let mut background = Background::new(bench.engine);
-    for _ in 0..10 {
-        while background.step(bench.engine, &mut worker, |_| {}).was_busy {}
-        bench.pass(20_000);
-    }
+    done_or_given_up(&bench);
     let dead = bench.text(admin, "XRANGE weft:triggers:dead - +");
     assert!(dead.contains("trigger t kind set db 0 key job:1 command set error NO"), "{dead}");
     assert_eq!(bench.text(admin, "ACL LOG"), "[]");
@@ -302,16 +296,6 @@ fn what_sort_stores_fires_like_any_write() {
     assert_eq!(bench.text(client, "EXISTS t:1"), "0");
 }
 
-/// Does what waits, with all attempts.
-fn done_or_given_up(bench: &Bench) {
-    let mut worker = bench.engine.keyspace.worker().expect("a place");
-    let mut background = Background::new(bench.engine);
-    for _ in 0..10 {
-        while background.step(bench.engine, &mut worker, |_| {}).was_busy {}
-        bench.pass(20_000);
-    }
-}
-
 #[test]
 fn what_has_no_memory_waits_until_there_is_some() {
     let (mut bench, client) = bench();
@@ -331,11 +315,9 @@ fn what_has_no_memory_waits_until_there_is_some() {
     words(&mut bench, client, &["SET", "bad:1", &long]);
     bench.text(client, "CONFIG SET maxmemory-policy noeviction");
     bench.text(client, "CONFIG SET maxmemory 1");
-    let mut worker = bench.engine.keyspace.worker().expect("a place");
-    let mut background = Background::new(bench.engine);
-    let mut steps = |bench: &Bench| while background.step(bench.engine, &mut worker, |_| {}).was_busy {};
+    let mut work = background(&bench);
     for _ in 0..30 {
-        steps(&bench);
+        work();
         bench.pass(20_000);
     }
     assert_eq!(waiting(&bench), 2, "neither is given up, nor is it lost that one was");
@@ -343,7 +325,7 @@ fn what_has_no_memory_waits_until_there_is_some() {
     assert_eq!(stats.matches("dead:0").count(), 2, "{stats}");
     bench.text(client, "CONFIG SET maxmemory 0");
     bench.pass(20_000);
-    steps(&bench);
+    work();
     assert_eq!((bench.text(client, "GET done").as_str(), waiting(&bench)), ("job:1", 0));
     let dead = bench.text(client, "XRANGE weft:triggers:dead - +");
     assert!(dead.contains("trigger u kind set db 0 key bad:1 command set error NEVER xxx"), "{dead}");
@@ -381,9 +363,7 @@ fn what_waits_has_no_more_bytes_than_it_may() {
     let lost = stats.split("lost:").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<usize>().ok());
     assert!(lost.is_some_and(|lost| (6..=8).contains(&lost)), "{}", &stats[..stats.len().min(200)]);
     // When it was done there is room again.
-    let mut worker = bench.engine.keyspace.worker().expect("a place");
-    let mut background = Background::new(bench.engine);
-    while background.step(bench.engine, &mut worker, |_| {}).was_busy {}
+    background(&bench)();
     assert!(bench.text(client, "TRIGGER STATS").starts_with("{waiting:0 "));
     assert_eq!(words(&mut bench, client, &["SET", &name("k", 99), "v"]), "OK");
 }

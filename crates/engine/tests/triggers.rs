@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::stored::{bench, digest, of_event, store, words};
+use support::stored::{background, bench, digest, of_event, store, words};
 use support::{Bench, show};
 use weft_engine::background::Background;
 use weft_engine::context::EffectReader;
@@ -294,24 +294,22 @@ fn afterwards_is_appended_with_the_change_tried_again_and_given_up_in_the_order_
     bench.text(client, "DEL fail");
     bench.text(client, "APPEND job:1 d");
     bench.text(client, "SET job:2 a");
-    let mut worker = bench.engine.keyspace.worker().expect("a place");
-    let mut background = Background::new(bench.engine);
     // One step does as much as fits into a time, of which others may take most.
-    let mut steps = |bench: &Bench| while background.step(bench.engine, &mut worker, |_| {}).was_busy {};
+    let mut work = background(&bench);
     bench.text(client, "SET fail 1");
-    steps(&bench);
+    work();
     bench.text(client, "DEL fail");
-    steps(&bench);
+    work();
     assert_eq!(bench.text(client, "LRANGE done 1 -1"), "[]");
     bench.pass(50);
-    steps(&bench);
+    work();
     // Keys take turns.
     assert_eq!(bench.text(client, "LRANGE done 1 -1"), "[job:1:set job:2:set job:1:append]");
     // Given up in the end.
     bench.text(client, "SET fail 1");
     bench.text(client, "SET job:9 a");
     for _ in 0..10 {
-        steps(&bench);
+        work();
         bench.pass(20_000);
     }
     assert_eq!(waiting(&bench), 0);
@@ -469,10 +467,8 @@ fn what_waits_for_an_attempt_holds_back_its_own_key_however_many_wait() {
     }
     bench.text(client, "SET job:7 good");
     bench.text(client, "SET job:300 good");
-    let mut worker = bench.engine.keyspace.worker().expect("a place");
-    let mut background = Background::new(bench.engine);
-    let mut step = |bench: &mut Bench| while background.step(bench.engine, &mut worker, |_| {}).was_busy {};
-    step(&mut bench);
+    let mut work = background(&bench);
+    work();
     assert_eq!(bench.text(client, "LRANGE done 0 -1"), "[job:7 job:7 job:300]");
     let waiting = bench.engine.keyspace.catalogue().len(Section::Outbox);
     assert_eq!(waiting, 299, "what failed waits");
@@ -482,7 +478,7 @@ fn what_waits_for_an_attempt_holds_back_its_own_key_however_many_wait() {
     }
     assert!(bench.engine.load_catalogue().is_empty());
     bench.pass(20_000);
-    step(&mut bench);
+    work();
     assert_eq!(bench.engine.keyspace.catalogue().len(Section::Outbox), 0);
     assert_eq!(bench.text(client, "LLEN done"), (3 + 299 + 300).to_string());
 }
@@ -497,9 +493,7 @@ fn what_waits_for_the_last_trigger_goes_with_it() {
     }
     assert_eq!(bench.engine.keyspace.catalogue().len(Section::Outbox), 5);
     assert_eq!(bench.text(client, "TRIGGER DEL t"), "1");
-    let mut worker = bench.engine.keyspace.worker().expect("a place");
-    let mut background = Background::new(bench.engine);
-    while background.step(bench.engine, &mut worker, |_| {}).was_busy {}
+    background(&bench)();
     assert_eq!(bench.engine.keyspace.catalogue().len(Section::Outbox), 0);
 }
 

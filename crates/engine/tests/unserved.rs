@@ -70,8 +70,7 @@ fn what_is_not_served_has_its_reason() {
 
 #[test]
 fn help_of_every_container_answers() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     let mut count = 0;
     for id in (0..COMMANDS.len() as u16).map(CommandId) {
         let Some(container) = id.spec().container.filter(|_| id.spec().name == "HELP") else { continue };

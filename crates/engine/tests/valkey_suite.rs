@@ -2,11 +2,9 @@
 
 mod support;
 
-use support::{Bench, show};
+use support::{ALL, Bench, show};
 use weft_engine::reply::Protocol;
 use weft_store::Counter;
-
-const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
 
 /// The field of INFO, as a number.
 fn info(bench: &mut Bench, client: u32, section: &str, field: &str) -> i64 {
@@ -18,8 +16,7 @@ fn info(bench: &mut Bench, client: u32, section: &str, field: &str) -> i64 {
 #[test]
 fn the_last_store_of_georadius_counts_and_is_locked() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let a = bench.connect(protocol);
+        let (mut bench, a) = Bench::with(protocol);
         bench.text(a, "GEOADD src 0 0 m");
         for command in [
             "GEORADIUS src 0 0 1 km STORE a STORE b",
@@ -38,8 +35,7 @@ fn the_last_store_of_georadius_counts_and_is_locked() {
 
 #[test]
 fn one_large_element_makes_a_quicklist() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     let large = "x".repeat(8186);
     bench.text(a, &format!("RPUSH fits {}", &large[1..]));
     bench.text(a, &format!("RPUSH alone {large}"));
@@ -66,8 +62,7 @@ fn one_large_element_makes_a_quicklist() {
 
 #[test]
 fn timeouts_are_read_as_long_doubles() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     for timeout in ["0x7FFFFFFFFFFFFF", "1e400", "inf"] {
         let reply = bench.text(a, &format!("BLPOP k {timeout}"));
         assert_eq!(reply, "-ERR timeout is out of range", "{timeout}");
@@ -81,9 +76,7 @@ fn timeouts_are_read_as_long_doubles() {
 
 #[test]
 fn info_counts_waits_by_key() {
-    let mut bench = Bench::new();
-    let (a, b, c) =
-        (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b, c]) = Bench::with_clients([Protocol::Resp2; 3]);
     bench.text(c, "XGROUP CREATE s g $ MKSTREAM");
     bench.run(a, "BLPOP k l 0");
     bench.run(b, "XREADGROUP GROUP g c BLOCK 1000 STREAMS s >");
@@ -99,8 +92,7 @@ fn info_counts_waits_by_key() {
 
 #[test]
 fn what_blocks_is_logged_and_counted_when_it_ends() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     bench.text(b, "CONFIG SET slowlog-log-slower-than 0");
     bench.text(b, "SLOWLOG RESET");
     bench.run(a, "BLPOP k 0");
@@ -111,8 +103,7 @@ fn what_blocks_is_logged_and_counted_when_it_ends() {
 
 #[test]
 fn rights_that_are_gone_end_a_wait() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     bench.text(b, "ACL SETUSER u on nopass +@all ~*");
     bench.text(a, "AUTH u x");
     bench.run(a, "BLPOP k 0");
@@ -126,8 +117,7 @@ fn rights_that_are_gone_end_a_wait() {
 #[test]
 fn exec_without_room_says_so() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [a, b]) = Bench::with_clients([protocol; 2]);
         bench.text(b, "SET other v");
         bench.text(a, "MULTI");
         bench.text(a, "SET k v");
@@ -142,8 +132,7 @@ fn exec_without_room_says_so() {
 
 #[test]
 fn a_key_read_behind_its_change_is_not_told_of_it() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     bench.text(a, "CLIENT TRACKING ON");
     for command in ["MULTI", "SET k v", "GET k"] {
         bench.text(a, command);
@@ -161,8 +150,7 @@ fn a_key_read_behind_its_change_is_not_told_of_it() {
 
 #[test]
 fn swapdb_of_expired_keys_is_no_change() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.text(a, "SET x v PX 1");
     bench.pass(5);
     for command in ["SELECT 1", "WATCH x", "SWAPDB 0 1", "MULTI", "PING"] {
@@ -173,8 +161,7 @@ fn swapdb_of_expired_keys_is_no_change() {
 
 #[test]
 fn scan_removes_what_has_expired() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.text(a, "SET stays v");
     bench.text(a, "SET goes v PX 1");
     bench.pass(5);
@@ -184,8 +171,7 @@ fn scan_removes_what_has_expired() {
 
 #[test]
 fn hashes_with_fields_that_expire_are_counted() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     let mut counted = |command: &str| {
         bench.text(a, command);
         let text = bench.text(a, "INFO keyspace");
@@ -210,8 +196,7 @@ fn hashes_with_fields_that_expire_are_counted() {
 
 #[test]
 fn replies_off_holds_no_confirmation_of_a_subscription_back() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     bench.run(a, "CLIENT REPLY OFF");
     assert_eq!(bench.run(a, "SUBSCRIBE c").len(), 1);
     assert!(bench.run(a, "PING").is_empty());
@@ -219,8 +204,7 @@ fn replies_off_holds_no_confirmation_of_a_subscription_back() {
 
 #[test]
 fn rights_are_those_of_the_database_that_multi_selects() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     bench.text(a, "ACL SETUSER u on nopass (db=0 +@all -@read ~*) (db=2 +@all -@write ~*)");
     bench.text(b, "AUTH u x");
     for (command, reply) in [
@@ -236,8 +220,7 @@ fn rights_are_those_of_the_database_that_multi_selects() {
 
 #[test]
 fn sort_by_other_keys_needs_one_selector_that_reads_all() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     bench.text(a, "RPUSH l 1");
     bench.text(a, "ACL SETUSER u on nopass (+sort ~l %W~*) (+get ~*)");
     bench.text(b, "AUTH u x");
@@ -253,8 +236,7 @@ fn sort_by_other_keys_needs_one_selector_that_reads_all() {
 
 #[test]
 fn a_client_without_its_channel_is_gone_at_once() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     bench.text(a, "ACL SETUSER u on nopass +@all &c");
     bench.text(b, "AUTH u x");
     bench.run(b, "SUBSCRIBE c");
@@ -264,8 +246,7 @@ fn a_client_without_its_channel_is_gone_at_once() {
 
 #[test]
 fn errors_are_counted_where_they_belong() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     for command in ["SET k v", "MULTI", "INCR k", "EXEC"] {
         bench.text(a, command);
     }
@@ -283,8 +264,7 @@ fn errors_are_counted_where_they_belong() {
 
 #[test]
 fn reading_makes_room_too() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.text(a, "SET k v");
     bench.text(a, "CONFIG SET maxmemory-policy allkeys-lru maxmemory 1");
     bench.text(a, "GET other");
@@ -293,8 +273,7 @@ fn reading_makes_room_too() {
 
 #[test]
 fn a_missing_destination_is_told_once() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp3);
+    let (mut bench, a) = Bench::with(Protocol::Resp3);
     bench.text(a, "CONFIG SET notify-keyspace-events Em");
     bench.text(a, "PFADD h a");
     bench.text(a, "PSUBSCRIBE __keyevent@*");
@@ -305,8 +284,7 @@ fn a_missing_destination_is_told_once() {
 #[test]
 fn a_pause_is_one_of_expiry_and_eviction_too() {
     for mode in ["WRITE", "ALL"] {
-        let mut bench = Bench::new();
-        let a = bench.connect(Protocol::Resp2);
+        let (mut bench, a) = Bench::with(Protocol::Resp2);
         bench.text(a, "SET goes v PX 10");
         bench.text(a, "HSETEX h PX 10 FIELDS 1 f v");
         for command in ["MULTI", &format!("CLIENT PAUSE 1000 {mode}")] {
@@ -344,8 +322,7 @@ fn a_pause_is_one_of_expiry_and_eviction_too() {
 
 #[test]
 fn what_is_written_in_a_pause_replaces_what_has_expired() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.text(a, "SET k v PX 10");
     bench.text(a, "SADD s m");
     bench.text(a, "PEXPIRE s 10");
@@ -360,8 +337,7 @@ fn what_is_written_in_a_pause_replaces_what_has_expired() {
 
 #[test]
 fn what_was_evicted_is_told_before_the_reply() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp3));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp3; 2]);
     for command in ["SETEX k 1000 v", "CLIENT TRACKING ON", "GET k"] {
         bench.text(a, command);
     }
@@ -377,8 +353,7 @@ fn what_was_evicted_is_told_before_the_reply() {
 
 #[test]
 fn a_wait_that_ends_with_an_error_counts_as_failed() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     bench.text(b, "XGROUP CREATE s g $ MKSTREAM");
     bench.run(a, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >");
     bench.text(b, "XGROUP DESTROY s g");
@@ -390,8 +365,7 @@ fn a_wait_that_ends_with_an_error_counts_as_failed() {
 
 #[test]
 fn a_reload_keeps_what_can_be_seen() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.allow_debug();
     for command in [
         "SET text v EX 1000",
@@ -433,8 +407,7 @@ fn a_reload_keeps_what_can_be_seen() {
 
 #[test]
 fn patterns_with_a_thousand_stars_match_nothing() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.text(a, &format!("SET {} v", "a".repeat(3000)));
     assert_eq!(bench.text(a, &format!("KEYS {}", "*?".repeat(1001))), "[]");
     assert_ne!(bench.text(a, &format!("KEYS {}", "*?".repeat(1000))), "[]");
@@ -443,8 +416,7 @@ fn patterns_with_a_thousand_stars_match_nothing() {
 
 #[test]
 fn a_refused_value_is_named_as_it_was_given() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     for (command, name, why) in [
         ("CONFIG SET SLOWLOG-MAX-LEN x", "slowlog-max-len", "argument couldn't be parsed into an integer"),
         (
@@ -467,8 +439,7 @@ fn a_refused_value_is_named_as_it_was_given() {
 #[test]
 fn zincrby_takes_an_option_for_one() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let a = bench.connect(protocol);
+        let (mut bench, a) = Bench::with(protocol);
         assert_eq!(bench.text(a, "ZINCRBY z NX 1"), "-ERR syntax error");
         assert_eq!(bench.text(a, "ZINCRBY z x 1"), "-ERR value is not a valid float");
     }
@@ -476,8 +447,7 @@ fn zincrby_takes_an_option_for_one() {
 
 #[test]
 fn a_reader_hears_of_another_type_when_a_stream_begins_anew() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     bench.text(b, "XADD c 16-0 f v");
     bench.run(a, "XREAD BLOCK 0 STREAMS c d $ $");
     for command in ["SET d v", "DEL c"] {
@@ -491,8 +461,7 @@ fn a_reader_hears_of_another_type_when_a_stream_begins_anew() {
 
 #[test]
 fn a_pause_of_all_holds_another_pause_but_not_its_end() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     bench.text(a, "CLIENT PAUSE 1000 ALL");
     assert!(bench.run(b, "CLIENT PAUSE 10 WRITE").is_empty());
     assert!(bench.run(a, "INFO server").is_empty());
@@ -503,8 +472,7 @@ fn a_pause_of_all_holds_another_pause_but_not_its_end() {
 
 #[test]
 fn commands_tell_of_keys_and_flags_as_valkey_does() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     assert_eq!(
         bench.text(a, "COMMAND GETKEYS LMPOP 5 a LEFT"),
         "-ERR Invalid arguments specified for command"
@@ -526,8 +494,7 @@ fn commands_tell_of_keys_and_flags_as_valkey_does() {
 
 #[test]
 fn a_wait_counts_when_it_has_ended() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp2; 2]);
     let counted = |bench: &mut Bench| {
         let text = bench.text(b, "INFO commandstats");
         let line = text.lines().find(|line| line.starts_with("cmdstat_blpop:")).unwrap_or_default();
@@ -560,8 +527,7 @@ fn a_wait_counts_when_it_has_ended() {
 
 #[test]
 fn a_smaller_table_of_tracked_keys_is_so_at_once() {
-    let mut bench = Bench::new();
-    let (a, b) = (bench.connect(Protocol::Resp3), bench.connect(Protocol::Resp2));
+    let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp3, Protocol::Resp2]);
     bench.text(a, "CLIENT TRACKING ON");
     bench.run(a, "MGET x y z");
     bench.text(b, "CONFIG SET tracking-table-max-keys 1");
@@ -572,8 +538,7 @@ fn a_smaller_table_of_tracked_keys_is_so_at_once() {
 #[test]
 fn an_exec_that_is_refused_ends_the_transaction() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let (a, b) = (bench.connect(protocol), bench.connect(protocol));
+        let (mut bench, [a, b]) = Bench::with_clients([protocol; 2]);
         let aborted =
             "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command";
         assert_eq!(bench.text(a, "EXEC x"), aborted);
@@ -599,8 +564,7 @@ fn an_exec_that_is_refused_ends_the_transaction() {
 #[test]
 fn odd_arguments_are_refused_in_valkeys_words() {
     for protocol in ALL {
-        let mut bench = Bench::new();
-        let a = bench.connect(protocol);
+        let (mut bench, a) = Bench::with(protocol);
         let wrong = |sub: &str| {
             format!("-ERR unknown subcommand or wrong number of arguments for '{sub}'. Try PUBSUB HELP.")
         };
@@ -621,8 +585,7 @@ fn odd_arguments_are_refused_in_valkeys_words() {
 
 #[test]
 fn restore_can_be_told_to_trust_more() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.allow_debug();
     let refused = "-ERR DUMP payload version or checksum are wrong";
     let later = b"\x00\x03\x62\x61\x72\xde\x00\x0fYUza\xd3\xec\xe0";
@@ -646,8 +609,7 @@ fn restore_can_be_told_to_trust_more() {
 
 #[test]
 fn channels_are_subscribed_to_inside_exec() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     for command in ["MULTI", "SUBSCRIBE c", "PUBLISH c m"] {
         bench.text(a, command);
     }
@@ -657,8 +619,7 @@ fn channels_are_subscribed_to_inside_exec() {
 
 #[test]
 fn who_watches_has_nothing_to_do_with_keys() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     bench.text(a, "MONITOR");
     for command in ["GET k", "SET k v", "PUBLISH c m"] {
         let replies: Vec<String> = bench.run(a, command).iter().map(show).collect();
@@ -671,8 +632,7 @@ fn who_watches_has_nothing_to_do_with_keys() {
 
 #[test]
 fn a_write_counts_once() {
-    let mut bench = Bench::new();
-    let a = bench.connect(Protocol::Resp2);
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
     let mut changes = info(&mut bench, a, "persistence", "rdb_changes_since_last_save");
     for (command, expected) in [
         ("SETBIT b 0 0", 1),

@@ -47,8 +47,7 @@ fn quick_programs_do_beside_triggers_what_others_do() {
         (state >> 33) as usize % bound
     };
     let mut both = [(); 2].map(|()| {
-        let mut bench = Bench::new();
-        let client = bench.connect(Protocol::Resp3);
+        let (mut bench, client) = Bench::with(Protocol::Resp3);
         store(&mut bench, client, "PROGRAM", "count", COUNT);
         store(&mut bench, client, "TRIGGER", "t", r#"{"key":"u:*","inside":"count"}"#);
         store(&mut bench, client, "TRIGGER", "tell", r#"{"key":"u:1","on":"delete","stream":"told"}"#);

@@ -148,8 +148,7 @@ fn ranges_and_long_texts_count_before_they_are_made() {
 
 #[test]
 fn a_loop_over_names_that_ends_at_once_does_not_gather_them_all() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     bench.text(client, "CONFIG SET program-time-ms-max 600000");
     let names: Vec<String> = (0..20_000).map(|at| format!("\"name{at}\":1")).collect();
     let object = format!("{{{}}}", names.join(","));

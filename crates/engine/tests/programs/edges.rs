@@ -5,7 +5,7 @@ use weft_protocol::Reply;
 
 use crate::running::{bench, eval};
 use crate::support::stored::words;
-use crate::support::{Bench, show};
+use crate::support::{ALL, Bench, show};
 
 /// Lists of lists, ever deeper, and such as share what they hold, so that who goes through them meets it 2^n times.
 #[test]
@@ -128,9 +128,8 @@ fn doubles_go_to_json_and_to_keys_and_back() {
         {"return":["${x}","${y.0}","${any}","${kept}",{"to_json":"${y.0}"},{"to_json":{"number":"${kept}"}},
             {"and":[{"==":["${x}","${y.0}"]},{"==":["${x}","${any}"]},{"==":["${x}","${kept}"]}]},
             {"type":"${y.0}"}]}]}"#;
-    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
-        let mut bench = Bench::new();
-        let client = bench.connect(protocol);
+    for protocol in ALL {
+        let (mut bench, client) = Bench::with(protocol);
         for (number, text, kind) in [
             ("1e308", "1e+308", "float"),
             ("-1E308", "-1e+308", "float"),
@@ -250,8 +249,7 @@ fn what_was_written_with_a_list_of_arguments_is_taken_back() {
 
 #[test]
 fn functions_do_not_begin_what_takes_too_long() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     let text = |bytes: usize, of: &str| of.repeat(bytes / of.len());
     let program = |expr: &str| {
         format!(

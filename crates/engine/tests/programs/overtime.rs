@@ -55,8 +55,7 @@ const BODIES: &[&str] = &[
 
 #[test]
 fn a_program_that_runs_out_its_time_is_over_in_twice_that() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     // It lets programs have as many steps, keys and bytes as they say.
     collections(&mut bench, client, ELEMENTS);
     let fill = r#"{"limits":{"steps":1000000,"keys":1000000,"bytes":100000000,"time-ms":60000},

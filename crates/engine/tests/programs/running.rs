@@ -10,8 +10,7 @@ use crate::support::{Bench, show};
 
 /// A client that may do everything; its programs may take long: a busy machine stalls for longer than is theirs.
 pub(crate) fn bench() -> (Bench, u32) {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     bench.text(client, "CONFIG SET program-time-ms-max 60000");
     (bench, client)
 }
@@ -424,8 +423,7 @@ fn values_come_and_go_as_what_they_are_over_every_protocol() {
         (Protocol::Resp3, "[1 nil 1.5 true text {a:[1 2]}]"),
         (Protocol::Respb, "[1 nil 1.5 true text {a:[1 2]}]"),
     ] {
-        let mut bench = Bench::new();
-        let client = bench.connect(protocol);
+        let (mut bench, client) = Bench::with(protocol);
         let answer = eval(
             &mut bench,
             client,

@@ -303,8 +303,7 @@ const LEFT_OUT: &[(&str, &str)] = &[("MIGRATE", "it waits for another server, an
 
 #[test]
 fn no_command_of_a_program_holds_others_for_longer_than_it_may() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     collections(&mut bench, client, ELEMENTS);
     let lines: Vec<&str> = LARGEST.lines().filter(|line| !line.is_empty()).collect();
     let missing: Vec<String> = with_keys(&mut bench, client)
@@ -381,8 +380,7 @@ fn largest_admitted(what: &str, mut run: impl FnMut(usize) -> String) -> f64 {
 /// JSON of the costliest shapes: its bytes and values are paid for before it is read.
 #[test]
 fn reading_json_in_a_program_holds_others_for_no_longer_than_it_may() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     bench.text(client, "CONFIG SET program-time-ms-max 60000");
     let program = r#"{"limits":{"time-ms":60000},"params":[{"name":"j"}],
         "steps":[{"let":{"x":{"from_json":"${j}"}}},{"fail":"DONE"}]}"#;
@@ -434,8 +432,7 @@ const EXPRESSIONS: &str = r#"
 
 #[test]
 fn no_function_of_a_program_holds_others_for_longer_than_it_may() {
-    let mut bench = Bench::new();
-    let client = bench.connect(Protocol::Resp3);
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
     bench.text(client, "CONFIG SET program-time-ms-max 60000");
     let mut wrong = Vec::new();
     for expression in EXPRESSIONS.lines().filter(|line| !line.is_empty()) {

@@ -22,6 +22,9 @@ pub(crate) use weft_protocol::Reply;
 use weft_protocol::{Limits, Outcome, resp, respb};
 use weft_store::{Config, KeyHasher, Keyspace, Maintenance, ManualClock};
 
+/// The protocols that a socket speaks beside HTTP.
+pub(crate) const ALL: [Protocol; 3] = [Protocol::Resp2, Protocol::Resp3, Protocol::Respb];
+
 /// The time at which tests begin.
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
 
@@ -165,9 +168,8 @@ pub(crate) struct Bench {
 
 /// Runs commands on every protocol and compares the answers.
 pub(crate) fn script(steps: &[(&str, &str)]) {
-    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
-        let mut bench = Bench::new();
-        let client = bench.connect(protocol);
+    for protocol in ALL {
+        let (mut bench, client) = Bench::with(protocol);
         for (command, expected) in steps {
             assert_eq!(bench.text(client, command), *expected, "{command} over {protocol:?}");
         }
@@ -176,8 +178,7 @@ pub(crate) fn script(steps: &[(&str, &str)]) {
 
 /// Runs commands, each with the events that follow it: `set:k expire:k`.
 pub(crate) fn events_are(steps: &[(&str, &str)]) {
-    let mut bench = Bench::new();
-    let (client, other) = (bench.connect(Protocol::Resp2), bench.connect(Protocol::Resp2));
+    let (mut bench, [client, other]) = Bench::with_clients([Protocol::Resp2; 2]);
     let all = weft_engine::notify::parse("AKE").expect("flags");
     bench.engine.settings.notify_flags.store(all, Relaxed);
     bench.run(other, "PSUBSCRIBE __keyevent*");
@@ -196,6 +197,17 @@ pub(crate) fn events_are(steps: &[(&str, &str)]) {
 impl Bench {
     pub(crate) fn new() -> Self {
         Self::team(1).remove(0)
+    }
+    /// With its first client, which reads this protocol.
+    pub(crate) fn with(protocol: Protocol) -> (Self, u32) {
+        let (bench, [client]) = Self::with_clients([protocol]);
+        (bench, client)
+    }
+    /// With a client for each of these protocols.
+    pub(crate) fn with_clients<const N: usize>(protocols: [Protocol; N]) -> (Self, [u32; N]) {
+        let mut bench = Self::new();
+        let clients = protocols.map(|protocol| bench.connect(protocol));
+        (bench, clients)
     }
 
     /// The workers of one engine, each for a thread of its own.
@@ -269,32 +281,8 @@ impl Bench {
 
     /// Runs a command and leaves the replies where they were written.
     pub(crate) fn execute(&mut self, client: u32, words: &[&[u8]]) {
-        let mut bytes = Vec::new();
-        let mut requests = Requests::default();
-        let respb = self.clients.list[&client].session.wire.protocol == Protocol::Respb;
-        if respb {
-            // Typed where a layout says exactly these words. Folding would change the order of options, and so which of
-            // two mistakes is told.
-            respb::encode::RequestWriter::new(&mut bytes, channel_of(client))
-                .command(words, respb::encode::Mode::Exact);
-            let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
-            let Outcome::Complete(frame) = decoder.decode(&bytes, requests.visitor()) else {
-                panic!("a whole frame")
-            };
-            requests.end_respb(
-                &self.engine.keyspace,
-                Origin { db: 0, ..self.origin(client) },
-                frame.frame,
-                (&bytes, 0),
-            );
-        } else {
-            resp::encode::request(None, &weft_protocol::request::Texts(words), &mut bytes);
-            let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
-            let Outcome::Complete(_) = decoder.decode(&bytes, requests.visitor()) else {
-                panic!("a whole request")
-            };
-            requests.end_resp(&self.engine.keyspace, Origin { db: 0, ..self.origin(client) }, (&bytes, 0));
-        }
+        let (mut bytes, mut requests) = (Vec::new(), Requests::default());
+        self.only(client, words, &mut bytes, &mut requests);
         self.clients.bytes.insert(connection_of(client), bytes);
         self.executor.run(&requests, &mut self.clients);
         self.clients.settle();
@@ -304,13 +292,7 @@ impl Bench {
     /// Runs a RESP command and gives what the clock says that running it took, and the bytes of its reply.
     pub(crate) fn cost(&mut self, client: u32, words: &[&[u8]], clock: fn() -> u64) -> (u64, Vec<u8>) {
         let (mut bytes, mut requests) = (Vec::new(), Requests::default());
-        resp::encode::request(None, &weft_protocol::request::Texts(words), &mut bytes);
-        let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
-        let Outcome::Complete(_) = decoder.decode(&bytes, requests.visitor()) else {
-            panic!("a whole request")
-        };
-        let origin = Origin { db: 0, ..self.origin(client) };
-        requests.end_resp(&self.engine.keyspace, origin, (&bytes, 0));
+        self.only(client, words, &mut bytes, &mut requests);
         self.clients.bytes.insert(connection_of(client), bytes);
         let begun = clock();
         self.executor.run(&requests, &mut self.clients);
@@ -319,6 +301,14 @@ impl Bench {
         let reply = output.to_vec();
         output.clear();
         (took, reply)
+    }
+
+    /// The only command of a batch, written and read.
+    fn only(&self, client: u32, words: &[&[u8]], bytes: &mut Vec<u8>, requests: &mut Requests) {
+        let wire = self.clients.list[&client].session.wire;
+        write(wire, words, bytes);
+        let origin = Origin { db: 0, ..self.origin(client) };
+        read(wire, &self.engine.keyspace, origin, (bytes, 0), requests);
     }
 
     /// What RESPB clients may write by neighbouring requests from now on; fast functions want some hundred bytes.
@@ -331,35 +321,19 @@ impl Bench {
         let mut requests = Requests::default();
         for (client, commands) in lists {
             let wire = self.clients.list[client].session.wire;
-            let respb = wire.protocol == Protocol::Respb;
             let mut bytes = Vec::new();
             for command in commands {
                 let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
-                if respb {
-                    respb::encode::RequestWriter::new(&mut bytes, channel_of(*client))
-                        .command(&words, respb::encode::Mode::Exact);
-                } else {
-                    resp::encode::request(None, &weft_protocol::request::Texts(&words), &mut bytes);
-                }
+                write(wire, &words, &mut bytes);
             }
-            let origin = self.origin(*client);
-            if respb {
-                self.decode_respb(origin, &bytes, &mut requests);
-                self.clients.bytes.insert(connection_of(*client), bytes);
-                continue;
-            }
-            let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
-            let mut at = 0;
-            loop {
-                at = requests.repeat_resp(&self.engine.keyspace, origin, (&bytes, at));
+            let (origin, keyspace) = (self.origin(*client), &self.engine.keyspace);
+            let mut at = repeat(wire, keyspace, origin, (&bytes, 0), &mut requests);
+            while at < bytes.len() {
                 assert!(!requests.is_full(), "the commands fit into a batch");
-                let Outcome::Complete(frame) = decoder.decode(&bytes[at..], requests.visitor()) else {
-                    break;
-                };
-                assert!(!requests.end_resp(&self.engine.keyspace, origin, (&bytes, at)), "no barrier");
-                at += frame.len;
+                let (len, barrier) = read(wire, keyspace, origin, (&bytes, at), &mut requests);
+                assert!(!barrier, "no barrier");
+                at = repeat(wire, keyspace, origin, (&bytes, at + len), &mut requests);
             }
-            assert_eq!(at, bytes.len(), "every command is whole");
             self.clients.bytes.insert(connection_of(*client), bytes);
         }
         self.executor.run(&requests, &mut self.clients);
@@ -368,54 +342,17 @@ impl Bench {
         lists.iter().map(|(client, _)| self.take(*client)).collect()
     }
 
-    fn decode_respb(&self, origin: Origin, bytes: &[u8], requests: &mut Requests) {
-        let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
-        let mut at = 0;
-        loop {
-            at = requests.repeat_respb(&self.engine.keyspace, origin, (bytes, at), &decoder);
-            if at == bytes.len() {
-                break;
-            }
-            let Outcome::Complete(frame) = decoder.decode(&bytes[at..], requests.visitor()) else {
-                panic!("a whole frame")
-            };
-            requests.end_respb(&self.engine.keyspace, origin, frame.frame, (bytes, at));
-            at += frame.len;
-        }
-    }
-
     /// Puts a request behind those that [`Bench::run_fed`] will run as one batch. Says whether the batch must run
     /// before the next request is read, as a server's would: it is full, or this request is a barrier.
     pub(crate) fn feed(&mut self, client: u32, words: &[&[u8]]) -> bool {
         let origin = self.origin(client);
-        let protocol = self.clients.list[&client].session.wire.protocol;
+        let wire = self.clients.list[&client].session.wire;
         let bytes = self.clients.bytes.entry(origin.connection).or_default();
         let (requests, keyspace) = (&mut self.fed, &self.engine.keyspace);
         let at = bytes.len();
-        let barrier = if protocol == Protocol::Respb {
-            respb::encode::RequestWriter::new(bytes, origin.channel)
-                .command(words, respb::encode::Mode::Exact);
-            let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
-            if requests.repeat_respb(keyspace, origin, (bytes, at), &decoder) == bytes.len() {
-                false
-            } else {
-                let Outcome::Complete(frame) = decoder.decode(&bytes[at..], requests.visitor()) else {
-                    panic!("a whole frame")
-                };
-                requests.end_respb(keyspace, origin, frame.frame, (bytes, at))
-            }
-        } else {
-            resp::encode::request(None, &weft_protocol::request::Texts(words), bytes);
-            if requests.repeat_resp(keyspace, origin, (bytes, at)) == bytes.len() {
-                false
-            } else {
-                let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
-                let Outcome::Complete(_) = decoder.decode(&bytes[at..], requests.visitor()) else {
-                    panic!("a whole request")
-                };
-                requests.end_resp(keyspace, origin, (bytes, at))
-            }
-        };
+        write(wire, words, bytes);
+        let repeats = repeat(wire, keyspace, origin, (bytes, at), requests) == bytes.len();
+        let barrier = !repeats && read(wire, keyspace, origin, (bytes, at), requests).1;
         barrier || self.fed.is_full()
     }
 
@@ -589,6 +526,55 @@ impl Bench {
     /// The same as it was written.
     pub(crate) fn take_output(&mut self, client: u32) -> Output {
         std::mem::take(&mut self.clients.list.get_mut(&client).expect("a client").output)
+    }
+}
+
+/// A command as a client of this wire writes it. Over RESPB it is typed where a layout says exactly these words:
+/// folding would change the order of options, and so which of two mistakes is told.
+fn write(wire: Wire, words: &[&[u8]], bytes: &mut Vec<u8>) {
+    if wire.protocol == Protocol::Respb {
+        respb::encode::RequestWriter::new(bytes, wire.channel).command(words, respb::encode::Mode::Exact);
+    } else {
+        resp::encode::request(None, &weft_protocol::request::Texts(words), bytes);
+    }
+}
+
+/// Reads the request at this place: its length, and whether it is a barrier.
+fn read(
+    wire: Wire,
+    keyspace: &Keyspace,
+    origin: Origin,
+    (bytes, at): (&[u8], usize),
+    requests: &mut Requests,
+) -> (usize, bool) {
+    if wire.protocol == Protocol::Respb {
+        let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
+        let Outcome::Complete(frame) = decoder.decode(&bytes[at..], requests.visitor()) else {
+            panic!("a whole frame")
+        };
+        (frame.len, requests.end_respb(keyspace, origin, frame.frame, (bytes, at)))
+    } else {
+        let mut decoder = resp::RequestDecoder::new(Limits::DEFAULT);
+        let Outcome::Complete(frame) = decoder.decode(&bytes[at..], requests.visitor()) else {
+            panic!("a whole request")
+        };
+        (frame.len, requests.end_resp(keyspace, origin, (bytes, at)))
+    }
+}
+
+/// Reads the requests that repeat each other from this place on: where they end.
+fn repeat(
+    wire: Wire,
+    keyspace: &Keyspace,
+    origin: Origin,
+    (bytes, at): (&[u8], usize),
+    requests: &mut Requests,
+) -> usize {
+    if wire.protocol == Protocol::Respb {
+        let decoder = respb::RequestDecoder::new(Limits::DEFAULT);
+        requests.repeat_respb(keyspace, origin, (bytes, at), &decoder)
+    } else {
+        requests.repeat_resp(keyspace, origin, (bytes, at))
     }
 }
 
