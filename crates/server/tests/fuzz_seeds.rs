@@ -1,54 +1,34 @@
-//! Runs the bodies of the fuzz targets of HTTP over their committed seeds, on the stable compiler, and cuts each
-//! request at each of its bytes.
-//!
-//! A seed that once was a finding stays here as a test.
+//! Runs the bodies of the fuzz targets of HTTP over their committed seeds, and cuts each request at each of its bytes.
 
-#![allow(clippy::unwrap_used, reason = "a seed that cannot be read fails the test")]
-
-use std::path::Path;
-
+#[path = "../../../tests/fuzz/seeded.rs"]
+mod seeded;
 #[path = "../../../tests/fuzz/server/mod.rs"]
 #[allow(unreachable_pub)]
 mod server;
 
-/// Fewest seeds of a target: guards against a folder that was lost.
+use seeded::{run, seeds};
+
+/// Fewest seeds of a target.
 const SEEDS_MIN: usize = 5;
-
-fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fuzz/seeds").join(target);
-    let entries = std::fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
-    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    assert!(paths.len() >= SEEDS_MIN, "{target} has {} seeds", paths.len());
-    paths.into_iter().map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())).collect()
-}
-
-fn run(target: &str, body: fn(&[u8])) {
-    for (name, seed) in seeds(target) {
-        // Shown only when the body panics.
-        println!("{name}");
-        body(&seed);
-    }
-}
 
 #[test]
 fn http_request() {
-    run("http_request", server::http_request);
+    run("http_request", SEEDS_MIN, server::http_request);
 }
 
 #[test]
 fn http_json() {
-    run("http_json", server::http_json);
+    run("http_json", SEEDS_MIN, server::http_json);
 }
 
 #[test]
 fn http_target() {
-    run("http_target", server::http_target);
+    run("http_target", SEEDS_MIN, server::http_target);
 }
 
 #[test]
 fn a_request_is_answered_alike_wherever_it_is_cut() {
-    for (name, seed) in seeds("http_request") {
+    for (name, seed) in seeds("http_request", SEEDS_MIN) {
         println!("{name}");
         for at in 1..seed.len() {
             let (before, behind) = seed[1..].split_at(at - 1);
