@@ -76,7 +76,6 @@ pub struct Connection {
     finished: bool,
     /// GOAWAY has come, with this.
     goes_away: Option<Error>,
-    last_used: Instant,
 }
 
 /// A request that is not answered.
@@ -125,7 +124,6 @@ impl Connection {
             unanswered_bytes: 0,
             finished: false,
             goes_away: None,
-            last_used: Instant::now(),
         };
         if let Some((_, args)) = handshake::hello(config) {
             connection.enqueue(&args)?;
@@ -244,7 +242,6 @@ impl Connection {
             self.output.clear();
             return Ok(());
         }
-        self.last_used = Instant::now();
         self.unanswered_bytes += self.output.len();
         let written = if self.unanswered_bytes > DUPLEX_BYTES {
             self.write_and_read()
@@ -321,10 +318,7 @@ impl Connection {
         let started = Instant::now();
         loop {
             match self.arrive(limit)? {
-                Some(Event::Reply(reply)) => {
-                    self.last_used = Instant::now();
-                    return Ok(reply);
-                }
+                Some(Event::Reply(reply)) => return Ok(reply),
                 Some(Event::Push(push)) => {
                     self.keep_push(push)?;
                     // Pushes are no sign that the reply comes.
@@ -462,11 +456,6 @@ impl Connection {
             && self.session.is_fresh(config)
     }
 
-    /// When something was last sent or answered.
-    pub fn last_used(&self) -> Instant {
-        self.last_used
-    }
-
     /// Whether the server has not ended the connection, as far as is known here. Asks the socket, not the server.
     pub fn is_open(&mut self) -> bool {
         if self.usable().is_err() || self.goes_away.is_some() {
@@ -490,11 +479,6 @@ impl Connection {
                 Err(_) => return false,
             }
         }
-    }
-
-    /// The port on this side: what CLIENT LIST shows. 0 for a Unix socket.
-    pub fn local_port(&self) -> u16 {
-        self.stream.local_port()
     }
 
     /// The socket, for an event loop of one's own with [`Encoder`] and [`Decoder`]; the handshake is done. Not under

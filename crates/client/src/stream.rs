@@ -218,14 +218,6 @@ impl Stream {
         }
         Ok(self.socket)
     }
-
-    /// The port on this side, or 0: what a server shows of us.
-    pub(crate) fn local_port(&self) -> u16 {
-        match &self.socket {
-            Socket::Tcp(socket) => socket.local_addr().map_or(0, |address| address.port()),
-            Socket::Unix(_) => 0,
-        }
-    }
 }
 
 impl AsFd for Stream {

@@ -472,11 +472,6 @@ impl<'w> Batch<'w> {
     pub fn guards_alone(&self) -> Option<Guards<'_>> {
         self.alone.as_ref().map(|proof| Guards::alone(self.keyspace, self.counters, proof))
     }
-    /// Locks one shard, as [`Guards`].
-    #[inline]
-    pub fn lock_one(&self, shard: u32) -> Guards<'_> {
-        Guards::one(self.lock_shard(shard))
-    }
     /// Locks the shards of these keys, each once, in ascending order.
     pub fn lock_keys<'a>(&self, keys: impl IntoIterator<Item = &'a Key<'a>>) -> Guards<'_> {
         self.lock_shards(keys.into_iter().map(|key| self.keyspace.shard_of(key)))
@@ -488,7 +483,7 @@ impl<'w> Batch<'w> {
         }
         Guards::lock(self.keyspace, self.counters, shards)
     }
-    /// [`Batch::lock_one`], in the same way.
+    /// [`Batch::lock_shard_in_time`], as [`Guards`].
     #[inline]
     pub fn lock_one_in_time(&self, shard: u32) -> Option<Guards<'_>> {
         self.lock_shard_in_time(shard).map(Guards::one)

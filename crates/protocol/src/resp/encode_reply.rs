@@ -40,12 +40,6 @@ pub struct Open {
     at: usize,
 }
 
-impl Open {
-    fn is_streamed(&self) -> bool {
-        self.streamed
-    }
-}
-
 impl<'a, B: Buffer> ReplyWriter<'a, B> {
     /// A writer that appends to `out`.
     pub fn new(out: &'a mut B, version: Version) -> Self {
@@ -63,11 +57,6 @@ impl<'a, B: Buffer, S: Stack<Open>> ReplyWriter<'a, B, S> {
     /// Where the streamed text stands that is open, for [`resume`](Self::resume).
     pub fn text_at(&self) -> Option<usize> {
         self.text_at
-    }
-
-    /// Whether [`ReplyVisitor::close`] has something to close.
-    pub fn can_close(&self) -> bool {
-        self.text_at.is_some() || self.open.last().is_some_and(Open::is_streamed)
     }
 
     fn line(&mut self, kind: u8, text: &[u8]) {

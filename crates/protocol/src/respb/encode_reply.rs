@@ -31,12 +31,6 @@ pub struct Open {
     streamed: Option<(usize, Aggregate)>,
 }
 
-impl Open {
-    fn is_streamed(&self) -> bool {
-        self.streamed.is_some()
-    }
-}
-
 impl<'a, B: Buffer> ReplyWriter<'a, B> {
     /// A writer that appends to `out`.
     pub fn new(out: &'a mut B, channel: u16) -> Self {
@@ -54,11 +48,6 @@ impl<'a, B: Buffer, S: Stack<Open>> ReplyWriter<'a, B, S> {
     /// Where the streamed text stands that is open, for [`resume`](Self::resume).
     pub fn text_at(&self) -> Option<usize> {
         self.text_at
-    }
-
-    /// Whether [`ReplyVisitor::close`] has something to close.
-    pub fn can_close(&self) -> bool {
-        self.text_at.is_some() || self.open.last().is_some_and(Open::is_streamed)
     }
 
     fn head(&mut self, high: u8, low: u8) {
