@@ -11,6 +11,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use weft_protocol::reply::Passed;
 use weft_protocol::request::Texts;
 use weft_protocol::{ArgVisitor, Limits, Outcome, respb};
 
@@ -89,22 +90,6 @@ fn stream(manner: &str, workload: &str, frames: usize, bytes_min: usize) -> Stre
     stream
 }
 
-/// Takes arguments and does nothing: a proxy wants the length alone.
-struct Nobody;
-
-impl ArgVisitor for Nobody {
-    #[inline]
-    fn bytes(&mut self, _offset: usize, _bytes: &[u8]) {}
-    #[inline]
-    fn int(&mut self, _value: i64) {}
-    #[inline]
-    fn double(&mut self, _value: f64) {}
-    #[inline]
-    fn keyword(&mut self, _word: &'static str) {}
-    #[inline]
-    fn quoted(&mut self, _offset: usize, _raw: &[u8]) {}
-}
-
 /// Where the frames of each channel go: a backend, and the number that the channel has there.
 struct Proxy {
     routes: Vec<(u8, u16)>,
@@ -144,9 +129,9 @@ impl Proxy {
         let mut decoder = respb::RequestDecoder::new(Limits::DEFAULT);
         let (mut rest, mut commands) = (input, 0);
         while !rest.is_empty() {
-            let frame = match decoder.decode_whole(rest, &mut Nobody) {
+            let frame = match decoder.decode_whole(rest, &mut Passed) {
                 Some(frame) => frame,
-                None => match decoder.decode(rest, &mut Nobody) {
+                None => match decoder.decode(rest, &mut Passed) {
                     Outcome::Complete(frame) => frame,
                     _ => return commands,
                 },

@@ -82,8 +82,8 @@ pub trait ReplyVisitor {
     }
 }
 
-/// Visits nothing: where a reply ends is all that is wanted.
-#[derive(Clone, Copy, Debug)]
+/// Visits nothing: where a reply, or a request, ends is all that is wanted.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Passed;
 
 impl ReplyVisitor for Passed {

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use crate::buffer::Buffer;
 use crate::number;
+use crate::reply::Passed;
 use crate::table::Field;
 
 /// The most arguments that a decoder hands out without asking [`ArgVisitor::has_room`] in between.
@@ -45,6 +46,19 @@ pub trait ArgVisitor {
     fn place(&mut self, place: Place) {
         let _ = place;
     }
+}
+
+impl ArgVisitor for Passed {
+    #[inline(always)]
+    fn bytes(&mut self, _: usize, _: &[u8]) {}
+    #[inline(always)]
+    fn int(&mut self, _: i64) {}
+    #[inline(always)]
+    fn double(&mut self, _: f64) {}
+    #[inline(always)]
+    fn keyword(&mut self, _: &'static str) {}
+    #[inline(always)]
+    fn quoted(&mut self, _: usize, _: &[u8]) {}
 }
 
 /// Where something stands in the payload of a RESPB request. Offsets count from the start of the frame.

@@ -55,20 +55,3 @@ impl ArgVisitor for Fold {
         self.bytes(offset, raw);
     }
 }
-
-/// Looks at nothing: what remains is finding where frames end.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Skip;
-
-impl ArgVisitor for Skip {
-    #[inline(always)]
-    fn bytes(&mut self, _offset: usize, _bytes: &[u8]) {}
-    #[inline(always)]
-    fn int(&mut self, _value: i64) {}
-    #[inline(always)]
-    fn double(&mut self, _value: f64) {}
-    #[inline(always)]
-    fn keyword(&mut self, _word: &'static str) {}
-    #[inline(always)]
-    fn quoted(&mut self, _offset: usize, _raw: &[u8]) {}
-}

@@ -6,9 +6,10 @@
 
 use std::hint::black_box;
 
+use weft_protocol::reply::Passed;
 use weft_protocol::{ArgVisitor, Limits, Outcome, resp, respb, table};
 
-use super::fold::{Fold, Skip};
+use super::fold::Fold;
 use super::stream::{Wire, header_number, table_number};
 
 /// How much is done with each command. Each step includes those before it.
@@ -164,18 +165,18 @@ fn no_long<'a>(
     None
 }
 
-pass!(resp_bytes, resp::RequestDecoder, Skip, no_long);
+pass!(resp_bytes, resp::RequestDecoder, Passed, no_long);
 pass!(resp_fields, resp::RequestDecoder, Fold, no_long);
 pass!(resp_lookup, resp::RequestDecoder, Named, no_long);
 pass!(resp_owned, resp::RequestDecoder, Keep<Owned>, no_long);
 pass!(resp_objects, resp::RequestDecoder, Keep<Objects>, no_long);
-pass!(respb_bytes, respb::RequestDecoder, Skip, respb::RequestDecoder::decode_long);
+pass!(respb_bytes, respb::RequestDecoder, Passed, respb::RequestDecoder::decode_long);
 pass!(respb_fields, respb::RequestDecoder, Fold, respb::RequestDecoder::decode_long);
 pass!(respb_lookup, respb::RequestDecoder, Named, respb::RequestDecoder::decode_long);
 pass!(respb_owned, respb::RequestDecoder, Keep<Owned>, respb::RequestDecoder::decode_long);
 pass!(respb_objects, respb::RequestDecoder, Keep<Objects>, respb::RequestDecoder::decode_long);
 
-impl Command for Skip {
+impl Command for Passed {
     #[inline(always)]
     fn done(&mut self, _frame: &impl Whole, _input: &[u8], seen: &mut Seen) {
         seen.commands += 1;

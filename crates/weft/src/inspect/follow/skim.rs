@@ -3,7 +3,7 @@
 //! Owns the decoders of one direction. They resume; drawing a picture does not.
 
 use weft_protocol::reply::Passed;
-use weft_protocol::{ArgVisitor, Limits, Outcome, resp, respb};
+use weft_protocol::{Limits, Outcome, resp, respb};
 
 use super::super::Way;
 
@@ -31,22 +31,11 @@ impl Skim {
             matches!(outcome, Outcome::Incomplete { .. })
         }
         let incomplete = match (way.binary, way.replies) {
-            (true, false) => incomplete(self.respb_requests.decode(bytes, &mut Nothing)),
+            (true, false) => incomplete(self.respb_requests.decode(bytes, &mut Passed)),
             (true, true) => incomplete(self.respb_replies.decode(bytes, &mut Passed)),
-            (false, false) => incomplete(self.resp_requests.decode(bytes, &mut Nothing)),
+            (false, false) => incomplete(self.resp_requests.decode(bytes, &mut Passed)),
             (false, true) => incomplete(self.resp_replies.decode(bytes, &mut Passed)),
         };
         !incomplete
     }
-}
-
-/// Takes no notice.
-struct Nothing;
-
-impl ArgVisitor for Nothing {
-    fn bytes(&mut self, _offset: usize, _bytes: &[u8]) {}
-    fn int(&mut self, _value: i64) {}
-    fn double(&mut self, _value: f64) {}
-    fn keyword(&mut self, _word: &'static str) {}
-    fn quoted(&mut self, _offset: usize, _raw: &[u8]) {}
 }
