@@ -462,7 +462,7 @@ fn a_password_that_nobody_wants_is_no_hindrance() {
 fn a_server_is_shut_down_without_a_word() {
     for flags in [&["-2"][..], &["-3"], &["-4"], &["-4", "--mux", "7"], &["--http"]] {
         for by_line in [false, true] {
-            let server = Server::weft(&[]);
+            let mut server = Server::weft(&[]);
             let shutdown: &[&str] = if by_line { &[] } else { &["SHUTDOWN", "NOSAVE"] };
             let output =
                 run(&[&["cli", "-s", &server.socket], flags, shutdown].concat(), b"SHUTDOWN NOSAVE\n");

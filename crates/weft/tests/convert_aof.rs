@@ -6,12 +6,12 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use common::{Folder, good, read, resp, run, stderr};
+use common::servers::Server;
+use common::{Folder, good, read, run, stderr};
+use weft_client::Protocol;
 
 /// The servers to try: those of the distribution, and what WEFT_TEST_SERVERS names, separated by colons.
 fn servers() -> Vec<String> {
@@ -26,69 +26,26 @@ fn servers() -> Vec<String> {
     found
 }
 
-/// A server on a socket in the folder. It is killed when the test ends.
-struct Server {
-    child: Child,
-    socket: PathBuf,
+fn start(program: &str, preamble: &str) -> Server {
+    let log = ["--save", "", "--appendonly", "yes", "--appendfsync", "no", "--aof-timestamp-enabled", "yes"];
+    let more = ["--aof-use-rdb-preamble", preamble, "--enable-debug-command", "yes"];
+    Server::of(program, &[&log[..], &more].concat())
 }
 
-impl Server {
-    fn start(program: &str, folder: &Path, preamble: &str) -> Server {
-        let socket = folder.join("s");
-        let mut child = Command::new(program)
-            .args(["--port", "0", "--save", "", "--appendonly", "yes", "--appendfsync", "no"])
-            .args(["--aof-use-rdb-preamble", preamble, "--aof-timestamp-enabled", "yes"])
-            .args(["--enable-debug-command", "yes"])
-            .arg("--dir")
-            .arg(folder)
-            .arg("--unixsocket")
-            .arg(&socket)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the server starts");
-        let log = child.stdout.take().expect("a pipe was asked for");
-        let (ready, log_end) = std::sync::mpsc::channel();
-        // The log is read to its end, so that the server never waits for it.
-        std::thread::spawn(move || {
-            for line in BufReader::new(log).lines().map_while(Result::ok) {
-                if line.contains("eady to accept connections") {
-                    let _ = ready.send(());
-                }
-            }
-        });
-        log_end.recv().expect("the server says that it is ready");
-        Server { child, socket }
-    }
-
-    /// Runs commands one after the other; returns the last reply's first bytes.
-    fn run(&self, commands: &[Vec<Vec<u8>>]) -> String {
-        let mut stream = UnixStream::connect(&self.socket).expect("the server accepts");
-        let mut last = String::new();
-        for command in commands {
-            stream.write_all(&resp(command)).unwrap();
-            let mut buffer = vec![0; 1 << 16];
-            let count = stream.read(&mut buffer).unwrap();
-            last = String::from_utf8_lossy(&buffer[..count]).into_owned();
-        }
-        last
-    }
-
-    /// Rewrites the file and waits until that is done: INFO is asked until it says so.
-    fn rewrite(&self) {
-        self.run(&[words("BGREWRITEAOF")]);
-        while !self
-            .run(&[words("INFO persistence")])
-            .contains("aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0")
-        {}
+/// Runs commands one after the other; what a server lacks it answers with an error.
+fn fill(server: &Server, commands: &[Vec<Vec<u8>>]) {
+    let mut connection = server.connect(Protocol::Resp2);
+    for command in commands {
+        connection.exchange(command).expect("the server answers");
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Rewrites the file and waits until that is done: INFO is asked until it says so.
+fn rewrite(server: &Server) {
+    let mut connection = server.connect(Protocol::Resp2);
+    connection.command(&["BGREWRITEAOF"]).unwrap();
+    let ended = "aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0";
+    while !connection.query::<String>(&["INFO", "persistence"]).unwrap().contains(ended) {}
 }
 
 fn words(line: &str) -> Vec<Vec<u8>> {
@@ -176,16 +133,15 @@ fn files_of_real_servers_come_back() {
     for program in servers() {
         for preamble in ["yes", "no"] {
             println!("{program}, preamble {preamble}");
-            let folder = Folder::new();
-            let server = Server::start(&program, &folder.0, preamble);
-            server.run(&data());
-            server.rewrite();
-            server.run(&after());
+            let mut server = start(&program, preamble);
+            fill(&server, &data());
+            rewrite(&server);
+            fill(&server, &after());
             // A clean end writes what is left; the reply never comes.
-            let _ = server.run(&[words("SHUTDOWN NOSAVE")]);
-            drop(server);
+            let _ = server.connect(Protocol::Resp2).exchange(&["SHUTDOWN", "NOSAVE"]);
+            server.exit();
 
-            let directory = folder.0.join("appendonlydir");
+            let directory = server.folder.0.join("appendonlydir");
             let increments = parts(&directory, ".incr.aof");
             assert!(!increments.is_empty(), "a server of version 7 or later");
             let increment: Vec<u8> = increments.iter().flat_map(|path| commands_of(path)).collect();
@@ -204,7 +160,7 @@ fn files_of_real_servers_come_back() {
             let manifest = parts(&directory, ".manifest").remove(0).display().to_string();
             assert!(round_trip(&manifest).0 == expected);
             if let [rdb] = &rdb[..] {
-                in_one_file(&folder, &read(rdb), &increment, &said);
+                in_one_file(&server.folder, &read(rdb), &increment, &said);
             }
         }
     }

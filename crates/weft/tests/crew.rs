@@ -5,13 +5,13 @@
 
 mod common;
 
-use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io::Read as _;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use common::client::Client;
 use common::resp;
 use common::servers::{LONG, Server};
 
@@ -28,42 +28,14 @@ const AT_ONCE: Duration = Duration::from_secs(5);
 const LARGE: usize = 1 << 20;
 const LARGES: usize = 16;
 
-struct Client(UnixStream);
-
 impl Client {
-    fn new(server: &Server) -> Self {
-        let stream = UnixStream::connect(&server.socket).unwrap();
-        stream.set_read_timeout(Some(LONG)).unwrap();
-        stream.set_write_timeout(Some(LONG)).unwrap();
-        Self(stream)
-    }
-    fn send(&mut self, words: &[&str]) {
-        self.0.write_all(&resp(words)).unwrap();
-    }
-    fn expect(&mut self, expected: &str) {
-        let mut bytes = vec![0; expected.len()];
-        self.0.read_exact(&mut bytes).unwrap();
-        assert_eq!(String::from_utf8_lossy(&bytes), expected);
-    }
-    fn ask(&mut self, words: &[&str], expected: &str) {
+    fn is_told(&mut self, words: &[&str], expected: &str) {
         self.send(words);
         self.expect(expected);
     }
     /// A field of INFO's part about the server.
     fn info(&mut self, field: &str) -> usize {
-        self.send(&["INFO", "server"]);
-        let mut text = String::new();
-        let mut bytes = [0; 4096];
-        // `$len`, the text, and the ends of both lines.
-        let is_whole = |text: &str| {
-            let (head, rest) = text.split_once("\r\n")?;
-            (rest.len() == head.strip_prefix('$')?.parse::<usize>().ok()? + 2).then_some(())
-        };
-        while is_whole(&text).is_none() {
-            let len = self.0.read(&mut bytes).unwrap();
-            assert!(len > 0, "the server has closed");
-            text.push_str(std::str::from_utf8(&bytes[..len]).unwrap());
-        }
+        let text = self.bulks(&["INFO", "server"]).remove(0);
         let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
         value.unwrap_or_else(|| panic!("no {field} in {text}")).parse().unwrap()
     }
@@ -72,7 +44,7 @@ impl Client {
         let began = Instant::now();
         while self.info("worker_threads_active") != threads {
             assert!(began.elapsed() < LONG, "there are not {threads} threads at work");
-            self.ask(&["BLPOP", "nothing", "0.1"], "*-1\r\n");
+            self.is_told(&["BLPOP", "nothing", "0.1"], "*-1\r\n");
         }
     }
 }
@@ -98,7 +70,7 @@ fn keep_busy(client: &mut Client, name: usize, turn: usize) {
         requests.extend(resp(&["GET", &key]));
         replies.push_str(&format!("+OK\r\n${}\r\n{value}\r\n", value.len()));
     }
-    client.0.write_all(&requests).unwrap();
+    client.write(&requests);
     client.expect(&replies);
 }
 
@@ -108,15 +80,15 @@ fn workers_change_threads_and_clients_do_not_notice() {
     let mut asks = Client::new(&server);
     let mut waits = Client::new(&server);
     let mut hears = Client::new(&server);
-    hears.ask(&["SUBSCRIBE", "news"], "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    hears.is_told(&["SUBSCRIBE", "news"], "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
     let _ends = EndsAll;
     let spread = AtomicBool::new(false);
     let phase = Barrier::new(CLIENTS + 1);
     let mut longest = Duration::ZERO;
     // More than sockets hold is owed to a client that reads nothing while workers are moved.
     let mut slow = Client::new(&server);
-    slow.ask(&["SET", "large", &"x".repeat(LARGE)], "+OK\r\n");
-    slow.0.write_all(&resp(&["GET", "large"]).repeat(LARGES)).unwrap();
+    slow.is_told(&["SET", "large", &"x".repeat(LARGE)], "+OK\r\n");
+    slow.write(&resp(&["GET", "large"]).repeat(LARGES));
     thread::scope(|scope| {
         for name in 0..CLIENTS {
             let mut client = Client::new(&server);
@@ -141,22 +113,22 @@ fn workers_change_threads_and_clients_do_not_notice() {
             waits.send(&["BLPOP", "list", "0"]);
             spread.store(false, SeqCst);
             phase.wait();
-            asks.ask(&["CONFIG", "SET", "threads-always-active", "yes"], "+OK\r\n");
+            asks.is_told(&["CONFIG", "SET", "threads-always-active", "yes"], "+OK\r\n");
             asks.await_threads(4);
             spread.store(true, SeqCst);
             phase.wait();
-            asks.ask(&["LPUSH", "list", "a"], ":1\r\n");
+            asks.is_told(&["LPUSH", "list", "a"], ":1\r\n");
             waits.expect("*2\r\n$4\r\nlist\r\n$1\r\na\r\n");
-            asks.ask(&["PUBLISH", "news", "spread"], ":1\r\n");
+            asks.is_told(&["PUBLISH", "news", "spread"], ":1\r\n");
             hears.expect("*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$6\r\nspread\r\n");
             waits.send(&["BLPOP", "list", "0"]);
-            asks.ask(&["CONFIG", "SET", "threads-always-active", "no"], "+OK\r\n");
+            asks.is_told(&["CONFIG", "SET", "threads-always-active", "no"], "+OK\r\n");
             asks.await_threads(1);
-            asks.ask(&["LPUSH", "list", "b"], ":1\r\n");
+            asks.is_told(&["LPUSH", "list", "b"], ":1\r\n");
             waits.expect("*2\r\n$4\r\nlist\r\n$1\r\nb\r\n");
             let began = Instant::now();
             for _ in 0..MESSAGES {
-                asks.ask(&["PUBLISH", "news", "one"], ":1\r\n");
+                asks.is_told(&["PUBLISH", "news", "one"], ":1\r\n");
                 hears.expect("*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$3\r\none\r\n");
             }
             longest = longest.max(began.elapsed());
@@ -177,14 +149,14 @@ fn a_busy_thread_gives_workers_away_and_gets_them_back() {
     let numbers: Vec<String> = (0..20_000).map(|number: u64| (number * 7919 % 20_011).to_string()).collect();
     let mut push = vec!["RPUSH", "list"];
     push.extend(numbers.iter().map(String::as_str));
-    asks.ask(&push, ":20000\r\n");
+    asks.is_told(&push, ":20000\r\n");
     let _ends = EndsAll;
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut sorts = Client::new(&server);
             while !done.load(SeqCst) {
-                sorts.ask(&["SORT", "list", "STORE", "sorted"], ":20000\r\n");
+                sorts.is_told(&["SORT", "list", "STORE", "sorted"], ":20000\r\n");
             }
         });
         asks.await_threads(2);
@@ -196,10 +168,10 @@ fn a_busy_thread_gives_workers_away_and_gets_them_back() {
 #[test]
 fn a_server_stops_however_its_workers_are_spread() {
     for always in ["yes", "no"] {
-        let server = Server::weft(&["--threads", "3", "--threads-always-active", always]);
+        let mut server = Server::weft(&["--threads", "3", "--threads-always-active", always]);
         let mut clients: Vec<_> = (0..6).map(|_| Client::new(&server)).collect();
         for client in &mut clients {
-            client.ask(&["PING"], "+PONG\r\n");
+            client.is_told(&["PING"], "+PONG\r\n");
         }
         assert_eq!(clients[0].info("worker_threads_active"), if always == "yes" { 3 } else { 1 });
         clients[0].send(&["SHUTDOWN"]);
@@ -213,13 +185,13 @@ fn a_server_stops_however_its_workers_are_spread() {
 #[test]
 fn a_server_stops_while_workers_are_handed_over() {
     for turn in 0..8 {
-        let server = Server::weft(&["--threads", "4"]);
+        let mut server = Server::weft(&["--threads", "4"]);
         let mut clients: Vec<_> = (0..8).map(|_| Client::new(&server)).collect();
         for client in &mut clients {
-            client.ask(&["PING"], "+PONG\r\n");
+            client.is_told(&["PING"], "+PONG\r\n");
         }
         for way in ["yes", "no"].iter().cycle().take(turn + 1) {
-            clients[0].ask(&["CONFIG", "SET", "threads-always-active", way], "+OK\r\n");
+            clients[0].is_told(&["CONFIG", "SET", "threads-always-active", way], "+OK\r\n");
         }
         clients[turn].send(&["SHUTDOWN"]);
         for client in &mut clients {

@@ -6,23 +6,21 @@ mod common;
 #[path = "../../engine/tests/support/scenarios.rs"]
 mod files;
 
-use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io::Write as _;
 
+use common::client::rest;
 use common::servers::Server;
 use common::{good, run, stderr};
 use files::{has_streams, is_same, leaf, leaves, scenarios, words};
 use serde_json::Value;
-use weft_client::{Protocol, Reply};
+use weft_client::Protocol;
 use weft_engine::base64;
 
 /// The answer to a request that ends its connection.
 fn ask(server: &Server, request: &str) -> String {
-    let mut socket = UnixStream::connect(&server.socket).unwrap();
+    let mut socket = server.stream();
     socket.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    socket.read_to_string(&mut answer).unwrap();
-    answer
+    rest(socket)
 }
 
 /// The body of the answer to commands that are one list.
@@ -209,17 +207,6 @@ fn bench(server: &Server, words: &[&str]) -> Value {
     serde_json::from_slice(&good(&args, b"")).expect("it prints JSON")
 }
 
-/// How often the server says that it has run a command.
-fn calls(server: &Server, command: &str) -> u64 {
-    let Reply::Bulk(text) = server.connect(Protocol::Resp2).command(&["INFO", "commandstats"]).unwrap()
-    else {
-        panic!("INFO is a bulk")
-    };
-    let text = String::from_utf8(text).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
-    line.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
-}
-
 #[test]
 fn bench_speaks_http_and_verifies() {
     let server = Server::weft(&[]);
@@ -227,7 +214,7 @@ fn bench_speaks_http_and_verifies() {
     for (more, requests) in
         [(&["-P", "1"][..], 2000), (&["-P", "16"], 2000), (&["-P", "100", "--pipeline-body"], 2000)]
     {
-        let before = (calls(&server, "set"), calls(&server, "get"));
+        let before = (server.calls("set"), server.calls("get"));
         let value = bench(&server, &[&["-t", "set,get,mset,hset,lpush,ping"], &flags[..], more].concat());
         let tests = value["tests"].as_array().unwrap();
         let labels: Vec<_> = tests.iter().map(|test| test["test"].as_str().unwrap()).collect();
@@ -236,8 +223,8 @@ fn bench_speaks_http_and_verifies() {
             assert_eq!(test["protocol"], "HTTP", "{test}");
             assert_eq!((&test["errors"], &test["lost"]), (&0.into(), &0.into()), "{test}");
         }
-        assert_eq!(calls(&server, "set") - before.0, requests, "{more:?}");
-        assert_eq!(calls(&server, "get") - before.1, requests, "{more:?}");
+        assert_eq!(server.calls("set") - before.0, requests, "{more:?}");
+        assert_eq!(server.calls("get") - before.1, requests, "{more:?}");
     }
 }
 

@@ -5,57 +5,13 @@
 
 mod common;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io::{BufRead as _, Read as _};
 
-use common::servers::{LONG, Server};
-use common::{resp, skipped};
+use common::client::Client;
+use common::servers::Server;
 use weft_protocol::table::{COMMANDS, CommandSpec};
 
-struct Client(BufReader<UnixStream>);
-
 impl Client {
-    fn new(server: &Server) -> Self {
-        let stream = UnixStream::connect(&server.socket).unwrap();
-        stream.set_read_timeout(Some(LONG)).unwrap();
-        Self(BufReader::new(stream))
-    }
-    fn send<T: AsRef<[u8]>>(&mut self, words: &[T]) {
-        self.0.get_mut().write_all(&resp(words)).unwrap();
-    }
-    /// The next line, without its end.
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.0.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-    fn ask<T: AsRef<[u8]>>(&mut self, words: &[T]) -> String {
-        self.send(words);
-        self.line()
-    }
-    /// The bulk strings of a reply, and nothing else of it.
-    fn bulks(&mut self, words: &[&str]) -> Vec<String> {
-        let bulks = self.byte_bulks(words).into_iter();
-        bulks.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
-    }
-    fn byte_bulks(&mut self, words: &[&str]) -> Vec<Vec<u8>> {
-        self.send(words);
-        let (mut bulks, mut left) = (Vec::new(), 1);
-        while left > 0 {
-            let head = self.line();
-            left -= 1;
-            let count = head[1..].parse().unwrap_or(0);
-            if head.starts_with('*') {
-                left += count;
-            } else if head.starts_with('$') && head != "$-1" {
-                let mut text = vec![0; count + 2];
-                self.0.read_exact(&mut text).unwrap();
-                text.truncate(count);
-                bulks.push(text);
-            }
-        }
-        bulks
-    }
     /// A list of two bulk strings.
     fn bulk_pair(&mut self) -> (String, String) {
         assert_eq!(self.line(), "*2");
@@ -135,7 +91,7 @@ const ONLY_FUNCTION_KILL: &str =
 
 #[test]
 fn a_function_that_loops_is_ended_by_function_kill_alone() {
-    let server = serve(&[]);
+    let mut server = serve(&[]);
     let (mut looping, mut other) = (Client::new(&server), Client::new(&server));
     other.send(&["FUNCTION", "LOAD", LOOPING]);
     assert_eq!((other.line(), other.line()), ("$7".into(), "looping".into()));
@@ -201,7 +157,7 @@ fn what_stands_behind_a_wait_and_takes_long_is_answered_in_order() {
 /// Sends a command over HTTP.
 fn http(client: &mut Client, command: &str) {
     let head = format!("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", command.len());
-    client.0.get_mut().write_all([head.as_bytes(), command.as_bytes()].concat().as_slice()).unwrap();
+    client.write(&[head.as_bytes(), command.as_bytes()].concat());
 }
 /// The status and the body of the next answer.
 fn http_answer(client: &mut Client) -> (u16, String) {
@@ -252,7 +208,7 @@ fn a_script_over_http_holds_nobody_up_either() {
             "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{list}",
             list.len()
         );
-        asking.0.get_mut().write_all(head.as_bytes()).unwrap();
+        asking.write(head.as_bytes());
         assert_eq!(http_answer(&mut asking), (200, expected.clone()), "{path}");
     }
     // A status follows from the error.
@@ -261,20 +217,9 @@ fn a_script_over_http_holds_nobody_up_either() {
     assert!(status == 404 && body.contains("NOSCRIPT"), "{status} {body}");
 }
 
-/// Valkey 9, if it is there.
-fn valkey(options: &[&str]) -> Option<Server> {
-    let mut others = Server::others(options);
-    others.retain(|server| Client::new(server).bulks(&["INFO", "server"])[0].contains("valkey_version:9."));
-    let valkey = others.pop();
-    if valkey.is_none() {
-        skipped::skipped("no Valkey 9: scripts/valkey-driver");
-    }
-    valkey
-}
-
 #[test]
 fn libraries_go_to_valkey_and_come_back() {
-    let Some(valkey) = valkey(&[]) else { return };
+    let Some(valkey) = Server::valkey_9(&[]) else { return };
     let weft = serve(&[]);
     let code = format!(
         "#!lua name=lib\n{}redis.register_function('f', function(keys) return redis.call('incr', keys[1]) end)",
@@ -333,7 +278,7 @@ fn shortest(spec: &CommandSpec) -> Vec<&'static str> {
 
 #[test]
 fn every_command_is_answered_as_in_valkey_while_a_script_takes_long() {
-    let Some(valkey) = valkey(&["--busy-reply-threshold", "20"]) else { return };
+    let Some(valkey) = Server::valkey_9(&["--busy-reply-threshold", "20"]) else { return };
     let weft = serve(&[]);
     let [theirs, ours] = [&valkey, &weft].map(|server| {
         let (mut looping, mut other) = (Client::new(server), Client::new(server));

@@ -8,21 +8,11 @@
 mod common;
 
 use common::servers::Server;
-use common::skipped;
 use weft_client::{Connection, Protocol, Reply};
 
 /// A connection to each of both, Valkey's first, with some keys; nothing where there is no Valkey 9.
 fn both() -> Option<[(Server, Connection); 2]> {
-    let mut others = Server::others(&[]);
-    others.retain(|server| {
-        let info: String = server.connect(Protocol::Resp2).query(&["INFO", "server"]).unwrap();
-        info.contains("valkey_version:9.")
-    });
-    let Some(valkey) = others.pop() else {
-        skipped::skipped("no Valkey 9: scripts/valkey-driver");
-        return None;
-    };
-    Some([valkey, Server::weft(&[])].map(|server| {
+    Some([Server::valkey_9(&[])?, Server::weft(&[])].map(|server| {
         let mut connection = server.connect(Protocol::Resp2);
         for command in [
             &["SET", "text", "abc"][..],

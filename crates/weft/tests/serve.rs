@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::client::rest;
 use common::{Folder, resp, run, stderr, weft};
 
 /// How long to wait for what must come: only a hang takes as long.
@@ -49,9 +50,7 @@ impl Served {
     fn ask_raw(&self, bytes: &[u8]) -> String {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.write_all(bytes).unwrap();
-        let mut replies = String::new();
-        stream.read_to_string(&mut replies).unwrap();
-        replies
+        rest(stream)
     }
     /// Ends it by SHUTDOWN and gives the rest of its log.
     fn end(mut self) -> String {

@@ -10,43 +10,25 @@ use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
+use common::client::{expect, rest};
 use common::resp;
-use common::servers::{LONG, Server};
+use common::servers::Server;
 
 /// A server with one worker.
 fn server() -> Server {
     Server::weft(&["--threads", "1"])
 }
 
-fn connect(server: &Server) -> UnixStream {
-    let stream = UnixStream::connect(&server.socket).unwrap();
-    stream.set_read_timeout(Some(LONG)).unwrap();
-    stream.set_write_timeout(Some(LONG)).unwrap();
-    stream
-}
-
-fn rest(mut stream: UnixStream) -> String {
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
-}
-
-fn expect(stream: &mut UnixStream, expected: &[u8]) {
-    let mut bytes = vec![0; expected.len()];
-    stream.read_exact(&mut bytes).unwrap();
-    assert!(bytes == expected, "{:?}…", String::from_utf8_lossy(&bytes[..bytes.len().min(80)]));
-}
-
 #[test]
 fn who_has_not_authenticated_cannot_pile_up_replies() {
     let server = Server::weft(&["--threads", "1", "--requirepass", "secret"]);
-    let mut stream = connect(&server);
+    let mut stream = server.stream();
     let part = resp(&["PING"]).repeat(4096);
     // Four times what sockets hold: without a limit the server would take it all.
     let refused = (0..1024).any(|_| stream.write_all(&part).is_err());
     assert!(refused, "the server has taken {} bytes of a client that reads nothing", 1024 * part.len());
 
-    let mut friend = connect(&server);
+    let mut friend = server.stream();
     friend
         .write_all(&[resp(&["GET", "k"]), resp(&["AUTH", "secret"]), resp(&["PING"]).repeat(50_000)].concat())
         .unwrap();
@@ -59,7 +41,7 @@ fn who_has_not_authenticated_cannot_pile_up_replies() {
 #[test]
 fn a_half_closed_socket_gets_all_its_answers() {
     let server = server();
-    let mut stream = connect(&server);
+    let mut stream = server.stream();
     stream.write_all(&[resp(&["SET", "k", "v"]), resp(&["GET", "k"]).repeat(5000)].concat()).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     assert_eq!(rest(stream), format!("+OK\r\n{}", "$1\r\nv\r\n".repeat(5000)));
@@ -71,12 +53,12 @@ fn a_slow_reader_gets_everything_and_holds_up_nobody() {
     const TIMES: usize = 100;
     let server = server();
     let value = "x".repeat(VALUE_BYTES);
-    let mut slow = connect(&server);
+    let mut slow = server.stream();
     slow.write_all(&resp(&["SET", "k", &value])).unwrap();
     expect(&mut slow, b"+OK\r\n");
     // Thirty megabytes, of which a socket holds a fraction: the rest waits for room, time and again.
     slow.write_all(&resp(&["GET", "k"]).repeat(TIMES)).unwrap();
-    let mut other = connect(&server);
+    let mut other = server.stream();
     for _ in 0..100 {
         other.write_all(&resp(&["PING"])).unwrap();
         expect(&mut other, b"+PONG\r\n");
@@ -95,7 +77,7 @@ fn a_client_that_waits_is_read_from_again() {
     const BEHIND: usize = 6;
     let server = server();
     let value = "y".repeat(1 << 20);
-    let mut waiting = connect(&server);
+    let mut waiting = server.stream();
     let mut writer = waiting.try_clone().unwrap();
     let requests = [
         resp(&["CLIENT", "ID"]),
@@ -106,7 +88,7 @@ fn a_client_that_waits_is_read_from_again() {
     let sending = std::thread::spawn(move || writer.write_all(&requests.concat()).unwrap());
     let mut first = [0; 1];
     waiting.read_exact(&mut first).unwrap();
-    let mut other = connect(&server);
+    let mut other = server.stream();
     // The place in the list is there once BLPOP has run.
     loop {
         other.write_all(&resp(&["CLIENT", "LIST", "TYPE", "normal"])).unwrap();
@@ -132,10 +114,10 @@ fn a_client_that_waits_is_read_from_again() {
 #[test]
 fn places_of_connections_are_used_again() {
     let server = server();
-    let mut stays = connect(&server);
+    let mut stays = server.stream();
     for round in 0..200 {
         // Ended in the middle of a request, by the client, with an answer that nobody reads, and by the server.
-        let mut streams: Vec<UnixStream> = (0..4).map(|_| connect(&server)).collect();
+        let mut streams: Vec<UnixStream> = (0..4).map(|_| server.stream()).collect();
         streams[0].write_all(b"*2\r\n$3\r\nGET\r\n$5\r\nab").unwrap();
         streams[1].write_all(&resp(&["SET", "n", &round.to_string()]).repeat(50)).unwrap();
         streams[2].write_all(&resp(&["QUIT"])).unwrap();
@@ -160,7 +142,7 @@ fn much_input_on_many_sockets_at_once() {
             [resp(&["SET", &key, &value]).repeat(4), resp(&["STRLEN", &key])].concat()
         })
         .collect();
-    let mut streams: Vec<UnixStream> = (0..CONNECTIONS).map(|_| connect(&server)).collect();
+    let mut streams: Vec<UnixStream> = (0..CONNECTIONS).map(|_| server.stream()).collect();
     std::thread::scope(|scope| {
         for (number, (stream, bytes)) in streams.iter_mut().zip(&requests).enumerate() {
             scope.spawn(move || {
@@ -178,7 +160,7 @@ fn much_input_on_many_sockets_at_once() {
 fn a_client_that_goes_in_the_middle_of_a_program_leaves_all_of_it_or_nothing() {
     const KEYS: u32 = 100;
     let server = server();
-    let mut other = connect(&server);
+    let mut other = server.stream();
     let program = format!(
         r#"{{"limits":{{"time-ms":100}},"params":[{{"name":"run"}}],"steps":[
             {{"let":{{"big":{{"pad":["",100000,"x"]}}}}}},
@@ -187,7 +169,7 @@ fn a_client_that_goes_in_the_middle_of_a_program_leaves_all_of_it_or_nothing() {
     );
     for round in 0..20 {
         let request = resp(&["PROGRAM", "EVAL", &program, &format!("r{round}")]);
-        let mut gone = connect(&server);
+        let mut gone = server.stream();
         // In every other round the request is cut off, in the others most of its reply is not read.
         let is_cut = round % 2 == 0;
         gone.write_all(&request[..request.len() - usize::from(is_cut)]).unwrap();

@@ -6,50 +6,30 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
-use std::process::{Child, Stdio};
+use std::io::Write as _;
 
-use common::{Folder, run, stderr, weft};
+use common::client::rest;
+use common::servers::Server;
+use common::{Folder, run, stderr};
 
-/// A server with a file of users, on a socket.
-struct Served(Child, String);
+/// A server with a file of users.
+struct Served(Server);
 
 impl Served {
     fn new(folder: &Folder) -> Self {
-        let socket = folder.path("weft.sock");
-        let mut command = weft();
-        command.arg("serve").args(["--port", "0", "--threads", "1", "--unixsocket"]).arg(&socket);
-        let mut child =
-            command.arg("--aclfile").arg(folder.path("users")).stdout(Stdio::piped()).spawn().unwrap();
-        let (mut log, mut said) = (BufReader::new(child.stdout.take().unwrap()), String::new());
-        while !said.contains("Listening on") {
-            assert!(log.read_line(&mut said).unwrap() > 0, "the server has ended");
-        }
-        // Whoever reads no further must not hold it up.
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        Self(child, socket)
+        Self(Server::weft(&["--threads", "1", "--aclfile", &folder.path("users")]))
     }
     /// The status of `GET /get/app:k` with a token.
     fn status(&self, token: &str) -> String {
-        let mut stream = UnixStream::connect(&self.1).unwrap();
+        let mut stream = self.0.stream();
         let head = format!("GET /get/app:k HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n");
         stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer["HTTP/1.1 ".len()..][..3].to_owned()
+        rest(stream)["HTTP/1.1 ".len()..][..3].to_owned()
     }
     fn token(&self, words: &[&str]) -> Result<String, String> {
-        let output = run(&[&["token"], words, &["-s", &self.1]].concat(), b"");
+        let output = run(&[&["token"], words, &["-s", &self.0.socket]].concat(), b"");
         let text = String::from_utf8(output.stdout.clone()).unwrap();
         if output.status.success() { Ok(text.trim_end().to_owned()) } else { Err(stderr(&output)) }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
 use super::Folder;
-use super::servers::LONG;
+use super::servers::{LONG, built_valkey};
 use super::skipped::skipped;
 
 /// Attempts to start a node: somebody else may take its port first.
@@ -17,12 +17,7 @@ const ATTEMPTS: usize = 10;
 /// The servers that can be nodes: `redis-server`, and `valkey-server` where it is installed or where
 /// `scripts/valkey-driver` has built it.
 pub(crate) fn binaries() -> Vec<PathBuf> {
-    let cache = std::env::var_os("WEFT_CACHE").map(PathBuf::from).or_else(|| {
-        let home = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        Some(home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?.join("weft"))
-    });
-    let built = cache.map(|cache| cache.join("valkey-9.1.2/source/src/valkey-server"));
-    let valkey = built.filter(|path| path.exists()).unwrap_or_else(|| "valkey-server".into());
+    let valkey = built_valkey().filter(|path| path.exists()).unwrap_or_else(|| "valkey-server".into());
     let found = |path: &PathBuf| Command::new(path).arg("--version").output().is_ok();
     let all: Vec<PathBuf> = [PathBuf::from("redis-server"), valkey].into_iter().filter(found).collect();
     if all.is_empty() {

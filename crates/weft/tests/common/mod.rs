@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod client;
 pub(crate) mod cluster;
 pub(crate) mod kept;
 pub(crate) mod servers;

@@ -10,6 +10,15 @@ use weft_client::{Config, Connection, Protocol, Timeouts};
 
 use super::{Folder, skipped, weft};
 
+/// Where `scripts/valkey-driver` leaves the Valkey that it builds.
+pub(crate) fn built_valkey() -> Option<PathBuf> {
+    let cache = std::env::var_os("WEFT_CACHE").map(PathBuf::from).or_else(|| {
+        let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        Some(base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?.join("weft"))
+    });
+    Some(cache?.join("valkey-9.1.2/source/src/valkey-server"))
+}
+
 /// How long what must come is waited for.
 pub(crate) const LONG: Duration = Duration::from_secs(240);
 
@@ -54,14 +63,8 @@ impl Server {
     }
 
     /// Each kind of server of others that is there: Debian's Redis and Valkey, Valkey as scripts/peers builds it.
-    #[allow(dead_code, reason = "not every test asks for all")]
     pub(crate) fn others(options: &[&str]) -> Vec<Server> {
-        let cache = std::env::var_os("WEFT_CACHE").map(PathBuf::from).or_else(|| {
-            let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-            Some(base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?.join("weft"))
-        });
-        let built = cache.map(|cache| cache.join("valkey-9.1.2/source/src/valkey-server"));
-        let programs = [Some(PathBuf::from("redis-server")), Some("valkey-server".into()), built];
+        let programs = [Some(PathBuf::from("redis-server")), Some("valkey-server".into()), built_valkey()];
         let started = programs.into_iter().flatten().filter_map(|program| {
             let mut command = Command::new(program);
             command.args(["--save", ""]).args(options);
@@ -72,6 +75,25 @@ impl Server {
             skipped::skipped("no server of others is installed");
         }
         servers
+    }
+
+    /// Valkey 9, if it is there; else the test says that it is skipped.
+    pub(crate) fn valkey_9(options: &[&str]) -> Option<Server> {
+        let valkey = Self::others(options).into_iter().rfind(|server| {
+            let info: String = server.connect(Protocol::Resp2).query(&["INFO", "server"]).expect("a text");
+            info.contains("valkey_version:9.")
+        });
+        if valkey.is_none() {
+            skipped::skipped("no Valkey 9: scripts/valkey-driver");
+        }
+        valkey
+    }
+
+    /// A program of others', with its own defaults but for these options.
+    pub(crate) fn of(program: &str, options: &[&str]) -> Server {
+        let mut command = Command::new(program);
+        command.args(options);
+        Self::start(command, false).expect("the server starts")
     }
 
     /// Every server there is.
@@ -126,9 +148,8 @@ impl Server {
         Connection::connect(&self.config(protocol)).expect("the server takes a connection")
     }
 
-    /// Waits for the server to end by itself.
-    #[allow(dead_code, reason = "not every test asks a server to stop")]
-    pub(crate) fn exit(mut self) -> ExitStatus {
+    /// Waits for the server to end by itself. Its folder is there as long as the value is.
+    pub(crate) fn exit(&mut self) -> ExitStatus {
         let began = Instant::now();
         loop {
             match self.child.try_wait().expect("a child can be asked for") {
