@@ -1,4 +1,5 @@
-//! Owns: what redis_exporter calls the fields of INFO. `scripts/exporter-names` compares it with the program itself.
+//! Owns: what redis_exporter calls the fields of INFO. `tests/e2e/test_metrics.py` compares it with the
+//! program itself.
 
 use super::text::Kind::{self, Counter, Gauge};
 

@@ -2,8 +2,7 @@
 //! becomes (`weft_lua`), the wires (`crate::reply`).
 //!
 //! With `setresp(2)`, the default, a script sees what a client of RESP2 would: doubles are text, maps are lists, null
-//! is
-//! false. With `setresp(3)` what Lua has not is a table with one field: `{double=…}`, `{map=…}`, `{set=…}`,
+//! is false. With `setresp(3)` what Lua has not is a table with one field: `{double=…}`, `{map=…}`, `{set=…}`,
 //! `{big_number=…}`, `{verbatim_string=…}`; null is nil.
 
 use weft_lua::{Frame, Kind, Out};
