@@ -35,9 +35,7 @@ pub(crate) const LIST: &[Entry] = &[
     ("TIME", Scope::None, time),
 ];
 
-type Outcome = Result;
-
-fn server_info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn server_info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let text = info::info(context.engine, args.rest(1), context.now_ms);
     sink.verbatim(*b"txt", text.as_bytes());
     Ok(())
@@ -45,7 +43,7 @@ fn server_info(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplyS
 
 /// Seconds and microseconds. The one command whose answer is finer than the time that commands run at. Within an
 /// operation, for which time stands still, it is that of its first TIME.
-fn time(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn time(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let fine = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64);
     // A clock that is not the system's (in tests) is right, however coarse.
     let us = if fine / 1000 >= context.now_ms && fine / 1000 - context.now_ms < 60_000 {
@@ -63,7 +61,7 @@ fn time(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
 }
 
 /// A snapshot by itself, which the client waits for. Others go on meanwhile.
-fn save(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+fn save(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     if !context.may_block() {
         return Err(Error::err("SAVE waits for the disk: it cannot run inside a transaction; BGSAVE can"));
     }
@@ -74,7 +72,7 @@ fn save(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -
     context.await_order(args, (0, Empty::Null), |waiting| Order::Snapshot(Some(waiting)))
 }
 
-fn bgsave(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn bgsave(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() > 2 || args.len() == 2 && !args.is(1, "SCHEDULE") && !args.is(1, "CANCEL") {
         return Err(ErrorCode::Syntax.into());
     }
@@ -96,7 +94,7 @@ fn bgsave(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn bgrewriteaof(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn bgrewriteaof(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let durable = &context.engine.durable;
     if durable.log.is_rewriting.load(Relaxed) {
         return Err(Error::err("Background append only file rewriting already in progress"));
@@ -111,13 +109,13 @@ fn bgrewriteaof(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySin
 }
 
 /// When the last snapshot was made; when the server started, as Valkey answers while there is none.
-fn lastsave(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn lastsave(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.int((context.engine.last_save_ms() / 1000) as i64);
     Ok(())
 }
 
 /// There is no answer but that the connection ends.
-fn shutdown(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+fn shutdown(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     let (mut abort, mut save, mut nosave, mut force) = (false, false, false, false);
     for index in 1..args.len() {
         match () {
@@ -154,20 +152,20 @@ fn shutdown(context: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_
     Ok(())
 }
 
-fn module_list(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn module_list(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.array(0);
     Ok(())
 }
 
-fn no_modules(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+fn no_modules(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     Err(Error::err("Error loading the extension: Weft has no modules"))
 }
 
-fn no_such_module(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+fn no_such_module(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     Err(Error::err("Error unloading module: no such module with that name"))
 }
 
-fn module_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn module_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let lines = [
         "LIST",
         "    Return a list of loaded modules.",
@@ -187,7 +185,7 @@ const CLOTH_MAX: i64 = 200;
 
 /// A piece of cloth whose threads go over and under each other as chance has it, and the version. `LOLWUT VERSION n
 /// [columns [rows]]` for a piece of another size.
-fn lolwut(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn lolwut(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     use weft_store::Rng as _;
 
     let first = if args.is(1, "VERSION") && args.len() > 2 { 3 } else { 1 };

@@ -35,8 +35,6 @@ pub(crate) const LIST: &[Entry] = &[
     ("LATENCY RESET", Scope::None, latency_reset),
 ];
 
-type Outcome = Result;
-
 fn count(args: &Args<'_>, index: usize) -> Result<usize> {
     let count = args.int_in_said(index, -1..=i64::MAX, "count should be greater than or equal to -1")?;
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
@@ -62,7 +60,7 @@ fn entries(context: &Context<'_, '_>, kind: LogKind, count: usize, sink: &mut Re
     }
 }
 
-fn slowlog_get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn slowlog_get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if args.len() > 3 {
         return Err(help::subcommand_syntax(args));
     }
@@ -71,18 +69,18 @@ fn slowlog_get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplyS
     Ok(())
 }
 
-fn slowlog_len(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn slowlog_len(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.int(context.engine.command_logs.len(LogKind::Slow) as i64);
     Ok(())
 }
 
-fn slowlog_reset(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn slowlog_reset(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.engine.command_logs.reset(LogKind::Slow);
     sink.ok();
     Ok(())
 }
 
-fn slowlog_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn slowlog_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let lines = [
         "GET [<count>]",
         "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
@@ -98,24 +96,24 @@ fn slowlog_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>)
     Ok(())
 }
 
-fn commandlog_get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn commandlog_get(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let count = count(args, 2)?;
     entries(context, kind(args, 3)?, count, sink);
     Ok(())
 }
 
-fn commandlog_len(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn commandlog_len(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.int(context.engine.command_logs.len(kind(args, 2)?) as i64);
     Ok(())
 }
 
-fn commandlog_reset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn commandlog_reset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.engine.command_logs.reset(kind(args, 2)?);
     sink.ok();
     Ok(())
 }
 
-fn commandlog_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn commandlog_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let lines = [
         "GET <count> <type>",
         "    Return top <count> entries of the specified <type> from the commandlog (-1 mean all).",
@@ -135,7 +133,7 @@ fn commandlog_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn latency_doctor(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn latency_doctor(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let settings = &context.engine.settings;
     let threshold_ms = settings.latency_threshold_ms.load(Relaxed);
     let slowlog_us = settings.slowlog_slower_than_us.load(Relaxed);
@@ -145,7 +143,7 @@ fn latency_doctor(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplyS
     Ok(())
 }
 
-fn latency_graph(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn latency_graph(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let name = args.bytes(2);
     let Some((event, series)) = context.engine.latency.series(name) else {
         let name = String::from_utf8_lossy(name);
@@ -155,7 +153,7 @@ fn latency_graph(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut Repl
     Ok(())
 }
 
-fn latency_history(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn latency_history(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let samples = context.engine.latency.series(args.bytes(2)).map(|(_, series)| series.samples);
     let samples = samples.unwrap_or_default();
     sink.array(samples.len());
@@ -167,7 +165,7 @@ fn latency_history(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut Re
     Ok(())
 }
 
-fn latency_latest(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn latency_latest(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let events = context.engine.latency.all();
     sink.array(events.len());
     for (event, series) in events {
@@ -183,7 +181,7 @@ fn latency_latest(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplyS
     Ok(())
 }
 
-fn latency_reset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn latency_reset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let latency = &context.engine.latency;
     let forgotten = match args.len() {
         0..=2 => latency.reset(None),
@@ -214,7 +212,7 @@ fn named(args: &Args<'_>) -> Vec<CommandId> {
     ids
 }
 
-fn latency_histogram(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn latency_histogram(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let ids: Vec<CommandId> = match args.len() {
         0..=2 => (0..COMMANDS.len()).map(|at| CommandId(at as u16)).collect(),
         _ => named(args),
@@ -238,7 +236,7 @@ fn latency_histogram(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut 
     Ok(())
 }
 
-fn latency_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn latency_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let lines = [
         "DOCTOR",
         "    Return a human readable latency analysis report.",

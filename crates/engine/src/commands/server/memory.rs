@@ -30,10 +30,8 @@ const EMPTY_BYTES_MAX: usize = 5 << 20;
 /// Overheads below this are not worth a word.
 const OVERHEAD_BYTES_MIN: usize = 10 << 20;
 
-type Outcome = Result;
-
 /// The size of a value is known, so nothing is sampled and SAMPLES changes nothing.
-fn usage(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn usage(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let mut at = 3;
     while at < args.len() {
         if !args.is(at, "SAMPLES") || at + 1 == args.len() || args.int(at + 1)? < 0 {
@@ -50,7 +48,7 @@ fn usage(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     Ok(())
 }
 
-fn stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let figures = MemoryFigures::now(context.engine);
     let databases: Vec<(u8, usize)> = (0..context.engine.keyspace.database_count() as u8)
         .map(|db| (db, context.engine.keyspace.len(db)))
@@ -133,7 +131,7 @@ fn ratio(sink: &mut ReplySink<'_>, name: &str, part: usize, whole: usize) {
     sink.double(if whole == 0 { 0.0 } else { part as f64 / whole as f64 });
 }
 
-fn doctor(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn doctor(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let report = report(&MemoryFigures::now(context.engine), context.engine.clients.len());
     sink.verbatim(*b"txt", report.as_bytes());
     Ok(())
@@ -178,7 +176,7 @@ fn report(figures: &MemoryFigures, clients: usize) -> String {
     format!("What was found:\n\n{text}")
 }
 
-fn malloc_stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn malloc_stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let keyspace = &context.engine.keyspace;
     let pages = keyspace.page_stats();
     let text = format!(
@@ -204,13 +202,13 @@ fn malloc_stats(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySin
 
 /// Free pages go back to the system in the background, within the next steps of maintenance; what the allocator keeps
 /// goes at the next one, and not only when it is worth it.
-fn purge(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn purge(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.engine.purge.store(true, Relaxed);
     sink.ok();
     Ok(())
 }
 
-fn memory_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn memory_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let lines = [
         "DOCTOR",
         "    Return memory problems reports.",

@@ -32,8 +32,6 @@ const SCAN_STEP: u64 = 10_000;
 /// DEBUG SLEEP at most.
 const SLEEP_S_MAX: f64 = 3600.0;
 
-type Outcome = Result;
-
 /// Subcommands: name, fewest and most arguments behind it, code.
 const SUBCOMMANDS: &[(&str, usize, usize, HandlerFn)] = &[
     ("HELP", 0, 0, debug_help),
@@ -80,7 +78,7 @@ fn is_about_keys(args: &Args<'_>) -> bool {
         .any(|name| args.is(1, name))
 }
 
-fn debug(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn debug(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if !is_allowed(context.engine.settings.debug_command.load(Relaxed), context.session) {
         return Err(Error::err(
             "DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
@@ -101,22 +99,22 @@ fn debug(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     }
 }
 
-fn nothing(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn nothing(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.ok();
     Ok(())
 }
 
-fn no_crash(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+fn no_crash(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     Err(Error::err("Weft does not crash on request; SHUTDOWN stops it, a signal kills it"))
 }
 
-fn no_log(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+fn no_log(_: &mut Context<'_, '_>, _: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     Err(Error::err("What is in the log is in memory already: restart the server to load it"))
 }
 
 /// Every key is written as DUMP writes it and read back, one after the other: what a restart with a snapshot does to
 /// encodings, expiries and groups, without the file. So NOSAVE, which reads an older one, is refused.
-fn reload(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn reload(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     for index in 2..args.len() {
         if args.is(index, "NOSAVE") {
             return Err(Error::err("NOSAVE would load an older snapshot: restart the server for that"));
@@ -145,7 +143,7 @@ fn reload(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn sleep(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn sleep(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let seconds = args.double(2)?;
     if !(0.0..=SLEEP_S_MAX).contains(&seconds) {
         return Err(ErrorCode::NotAFloat.into());
@@ -155,13 +153,13 @@ fn sleep(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> 
     Ok(())
 }
 
-fn set_active_expire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn set_active_expire(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.engine.settings.active_expire.store(args.int(2)? != 0, Relaxed);
     sink.ok();
     Ok(())
 }
 
-fn rewrite_rest(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn rewrite_rest(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let rest_ms = u64::try_from(args.int(2)?).map_err(|_| Error::err("a rest is not negative"))?;
     context.engine.settings.rewrite_rest_ms.store(rest_ms, Relaxed);
     sink.ok();
@@ -173,26 +171,26 @@ fn set_disable_deny_scripts(
     context: &mut Context<'_, '_>,
     args: &Args<'_>,
     sink: &mut ReplySink<'_>,
-) -> Outcome {
+) -> Result {
     context.engine.settings.any_in_scripts.store(args.int(2)? != 0, Relaxed);
     sink.ok();
     Ok(())
 }
 
-fn set_skip_checksum(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn set_skip_checksum(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.engine.settings.any_checksum.store(args.int(2)? != 0, Relaxed);
     sink.ok();
     Ok(())
 }
 
-fn change_repl_id(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn change_repl_id(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     *context.engine.facts.replication_id.lock() = random_id();
     sink.ok();
     Ok(())
 }
 
 /// Weft's lists keep elements of any size in the same way: the threshold is checked and has no effect.
-fn packed_threshold(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn packed_threshold(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     match bytes(args.bytes(2)) {
         Some(size) if size < 4 << 30 => sink.ok(),
         _ => return Err(Error::err("argument must be a memory value bigger than 1 and smaller than 4gb")),
@@ -201,25 +199,25 @@ fn packed_threshold(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySi
 }
 
 /// An error whose prefix and text are the client's own.
-fn error(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Outcome {
+fn error(_: &mut Context<'_, '_>, args: &Args<'_>, _: &mut ReplySink<'_>) -> Result {
     let text = String::from_utf8_lossy(args.bytes(2)).replace(['\r', '\n'], " ");
     let (prefix, rest) = text.split_once(' ').unwrap_or((&text, ""));
     Err(Error { code: ErrorCode::Generic, text: rest.to_string().into(), prefix: Some(prefix.into()) })
 }
 
-fn log(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn log(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     context.engine.facts.log(&format!("DEBUG LOG: {}", String::from_utf8_lossy(args.bytes(2))));
     sink.ok();
     Ok(())
 }
 
-fn stringmatch_len(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn stringmatch_len(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let len = args.count(2)?.min(1 << 20);
     sink.int(i64::from(crate::glob::matches(args.bytes(3), &vec![b'a'; len])));
     Ok(())
 }
 
-fn structsize(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn structsize(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let text = format!(
         "bits:{} value:{} request:{} session:{} client:{}",
         usize::BITS,
@@ -232,7 +230,7 @@ fn structsize(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
     Ok(())
 }
 
-fn htstats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn htstats(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let keyspace = &context.engine.keyspace;
     let db = u8::try_from(args.int(2)?).ok().filter(|db| usize::from(*db) < keyspace.database_count());
     let db = db.ok_or_else(|| Error::err("Out of range database"))?;
@@ -263,7 +261,7 @@ fn look<R>(
     }
 }
 
-fn object(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn object(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let fast = args.len() == 4 && args.is(3, "FAST");
     let access = context.engine.keyspace.access_mode();
     let now_ms = context.now_ms;
@@ -302,7 +300,7 @@ fn object(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn listpack(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn listpack(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if look(context, args, |encoding, _| encoding != "listpack")? {
         return Err(Error::err("Not a listpack encoded object."));
     }
@@ -310,7 +308,7 @@ fn listpack(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
     Ok(())
 }
 
-fn quicklist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn quicklist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     if look(context, args, |encoding, _| encoding != "quicklist")? {
         return Err(Error::err("Not a quicklist encoded object."));
     }
@@ -318,7 +316,7 @@ fn quicklist(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySin
     Ok(())
 }
 
-fn sdslen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn sdslen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let len = look(context, args, |_, value| value.as_bytes(&mut Digits::default()).map(<[u8]>::len))?;
     let Some(len) = len else { return Err(Error::err("Not an sds encoded string.")) };
     let key = args.bytes(2).len();
@@ -328,7 +326,7 @@ fn sdslen(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
     Ok(())
 }
 
-fn populate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn populate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let count = args.count(2)?;
     let prefix = if args.len() > 3 { args.bytes(3) } else { b"key" };
     let size = if args.len() > 4 { args.count(4)? } else { 0 };
@@ -352,7 +350,7 @@ fn populate(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
     Ok(())
 }
 
-fn dataset_digest(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn dataset_digest(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let own = context.db;
     let mut sum = Digest::default();
     for db in 0..context.engine.keyspace.database_count() as u8 {
@@ -379,7 +377,7 @@ fn dataset_digest(context: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplyS
     Ok(())
 }
 
-fn digest_value(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn digest_value(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     sink.array(args.len() - 2);
     for index in 2..args.len() {
         let key = context.key(args, index);
@@ -392,7 +390,7 @@ fn digest_value(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut Reply
 }
 
 /// A value of each kind that RESP3 has, for those who test clients.
-fn protocol(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn protocol(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let kind = String::from_utf8_lossy(args.bytes(2)).to_ascii_lowercase();
     match kind.as_str() {
         "string" => sink.bulk(b"Hello World"),
@@ -444,7 +442,7 @@ fn protocol(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) 
     Ok(())
 }
 
-fn debug_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Outcome {
+fn debug_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let lines = [
         "CHANGE-REPL-ID",
         "    Change the replication IDs of the instance.",
