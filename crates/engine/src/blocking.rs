@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use weft_protocol::table::{flag, policy};
-use weft_store::waiters::{GROUP_LINE_BYTES, Outcome, PLACE_BYTES};
+use weft_store::waiters::{ClaimOutcome, GROUP_LINE_BYTES, PLACE_BYTES};
 use weft_store::{Batch, Claim, Guards, Key, ShardGuard, StreamId, Waiter, Waiters};
 
 use crate::args::{Args, OwnedArgs};
@@ -164,7 +164,7 @@ impl<'b> Context<'_, 'b> {
     #[must_use]
     pub fn commit(&mut self) -> bool {
         match &self.claim {
-            Some(claim) => claim.take(Outcome::HandOver),
+            Some(claim) => claim.take(ClaimOutcome::HandOver),
             None => true,
         }
     }
@@ -172,7 +172,7 @@ impl<'b> Context<'_, 'b> {
     /// Whether the command has done what it does: always, but for a waiter that goes on waiting.
     #[inline]
     pub(crate) fn has_committed(&self) -> bool {
-        self.claim.as_ref().is_none_or(|claim| claim.outcome() == Some(Outcome::HandOver))
+        self.claim.as_ref().is_none_or(|claim| claim.outcome() == Some(ClaimOutcome::HandOver))
     }
 
     /// Notes that a key was written to, if anybody waits for it. The dispatcher does this for the keys of every write
@@ -273,7 +273,7 @@ pub(crate) fn refuse(engine: &Engine, blocked: &Blocked, error: &Error) {
 
 /// Answers a blocked request that has no keys, if nobody else has ended its wait.
 pub(crate) fn answer_with(engine: &Engine, blocked: &Blocked, write: impl FnOnce(&mut ReplySink<'_>)) {
-    if blocked.claim.take(Outcome::HandOver) {
+    if blocked.claim.take(ClaimOutcome::HandOver) {
         let mut output = Output::default();
         write(&mut ReplySink::new(&mut output, blocked.wire));
         engine.post(Message::Served(blocked.info.recipient(), Box::new(output)));
@@ -393,9 +393,9 @@ pub(crate) fn end_own(
     }
     let Some(wait) = session.wait.take() else { return true };
     let outcome = match end {
-        End::Timeout => Outcome::TimedOut,
-        End::Error | End::Cancel => Outcome::Cancelled,
-        End::Leaving | End::Gone => Outcome::Killed,
+        End::Timeout => ClaimOutcome::TimedOut,
+        End::Error | End::Cancel => ClaimOutcome::Cancelled,
+        End::Leaving | End::Gone => ClaimOutcome::Killed,
     };
     if !wait.shared.claim.take(outcome) {
         if end == End::Gone {
@@ -428,7 +428,7 @@ pub(crate) fn end_other(engine: &Engine, client: u64, end: End) -> bool {
         return unblock_elsewhere(engine, client, end);
     }
     let Some(blocked) = engine.waits.get(client) else { return false };
-    let outcome = if end == End::Timeout { Outcome::TimedOut } else { Outcome::Cancelled };
+    let outcome = if end == End::Timeout { ClaimOutcome::TimedOut } else { ClaimOutcome::Cancelled };
     if !blocked.claim.take(outcome) {
         return false;
     }
@@ -462,7 +462,7 @@ fn count(engine: &Engine, blocked: &Blocked) {
     let worker = &engine.stats.workers[usize::from(blocked.info.address.worker)];
     let stats = &worker.by_command[usize::from(id.0)];
     let counts_as = blocked.counts_as.load(Relaxed);
-    let unblocked = blocked.claim.outcome() == Some(Outcome::Cancelled);
+    let unblocked = blocked.claim.outcome() == Some(ClaimOutcome::Cancelled);
     bump(&stats.calls, u64::from(counts_as != REFUSED));
     let spent_ns = blocked.spent_ns.load(Relaxed);
     if counts_as != REFUSED && spent_ns > 0 {

@@ -32,7 +32,7 @@ pub const GROUP_LINE_BYTES: usize = 512;
 /// Who ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Outcome {
+pub enum ClaimOutcome {
     /// A writer hands a value over.
     HandOver = 1,
     /// Time is up.
@@ -50,17 +50,17 @@ pub struct Claim(Arc<AtomicU8>);
 impl Claim {
     /// Ends the wait in this way, unless it has ended already. Whoever gets `true` must see it through.
     #[must_use]
-    pub fn take(&self, outcome: Outcome) -> bool {
+    pub fn take(&self, outcome: ClaimOutcome) -> bool {
         self.0.compare_exchange(0, outcome as u8, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
     /// How the wait ended, if it has.
     #[must_use]
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<ClaimOutcome> {
         match self.0.load(Ordering::Acquire) {
-            1 => Some(Outcome::HandOver),
-            2 => Some(Outcome::TimedOut),
-            3 => Some(Outcome::Cancelled),
-            4 => Some(Outcome::Killed),
+            1 => Some(ClaimOutcome::HandOver),
+            2 => Some(ClaimOutcome::TimedOut),
+            3 => Some(ClaimOutcome::Cancelled),
+            4 => Some(ClaimOutcome::Killed),
             _ => None,
         }
     }
@@ -330,9 +330,9 @@ mod tests {
         let waiting = |waiters: &mut Waiters| line(waiters, Line::List, spots.clone());
         assert!(waiters.first((1, b"k"), Line::List, spots.clone()).is_none());
         assert_eq!(waiting(&mut waiters), [3, 1, 2]);
-        assert!(one.claim.take(Outcome::TimedOut));
-        assert!(!one.claim.take(Outcome::HandOver));
-        assert_eq!(one.claim.outcome(), Some(Outcome::TimedOut));
+        assert!(one.claim.take(ClaimOutcome::TimedOut));
+        assert!(!one.claim.take(ClaimOutcome::HandOver));
+        assert_eq!(one.claim.outcome(), Some(ClaimOutcome::TimedOut));
         assert_eq!(waiting(&mut waiters), [3, 2], "in order, without the claimed one");
         assert_eq!(waiters.places.len(), 2, "whose place is gone");
         for number in [numbers[1], numbers[2], numbers[2]] {
@@ -416,7 +416,12 @@ mod tests {
             let claim = Claim::default();
             let wins = std::sync::atomic::AtomicU8::new(0);
             std::thread::scope(|scope| {
-                for outcome in [Outcome::HandOver, Outcome::TimedOut, Outcome::Cancelled, Outcome::Killed] {
+                for outcome in [
+                    ClaimOutcome::HandOver,
+                    ClaimOutcome::TimedOut,
+                    ClaimOutcome::Cancelled,
+                    ClaimOutcome::Killed,
+                ] {
                     let (claim, wins) = (claim.clone(), &wins);
                     scope.spawn(move || wins.fetch_add(u8::from(claim.take(outcome)), Ordering::Relaxed));
                 }

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use weft_store::stream::Group;
-use weft_store::waiters::{Line, Outcome, Spot};
+use weft_store::waiters::{ClaimOutcome, Line, Spot};
 use weft_store::{Batch, Guards, Key, ObjectRef, Op, ShardGuard, StreamId, ValueRef, Waiter};
 
 use super::{each_named, in_queues, leave};
@@ -346,13 +346,13 @@ pub(crate) fn answer(
     let counts_as = if outcome.is_err() { REFUSED } else { FAILED };
     // An error does not go through `commit`: it is the answer if nobody else has ended the wait.
     if let Err(error) = outcome.and_then(|()| work(&mut context, &args, &mut sink)) {
-        if blocked.claim.outcome().is_none() && !blocked.claim.take(Outcome::HandOver) {
+        if blocked.claim.outcome().is_none() && !blocked.claim.take(ClaimOutcome::HandOver) {
             return;
         }
         runner::fail(stats, &mut sink, mark, &error);
         blocked.counts_as.store(counts_as, Relaxed);
     }
-    if blocked.claim.outcome() != Some(Outcome::HandOver) {
+    if blocked.claim.outcome() != Some(ClaimOutcome::HandOver) {
         return;
     }
     engine.took(&session, &args, started.elapsed(), now_ms);
