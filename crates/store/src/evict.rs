@@ -82,7 +82,7 @@ impl Policy {
 
 /// How making room ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RoomOutcome {
     /// Memory is within the limit.
     Enough,
     /// It is not yet; the bound of this call was reached.
@@ -125,16 +125,16 @@ impl Evictor {
         (limit_bytes, keys_max): (usize, usize),
         now_ms: u64,
         recorder: &mut Recorder,
-    ) -> (Outcome, usize) {
+    ) -> (RoomOutcome, usize) {
         let mut evicted = 0;
         let mut fruitless = 0;
         while batch.keyspace().used_bytes() > limit_bytes {
             let is_asked = evicted == 0 || fruitless > 0;
             if fruitless >= FRUITLESS_MAX || is_asked && !batch.keyspace().has_any_for(policy) {
-                return (Outcome::Nothing, evicted);
+                return (RoomOutcome::Nothing, evicted);
             }
             if evicted >= keys_max {
-                return (Outcome::More, evicted);
+                return (RoomOutcome::More, evicted);
             }
             self.sample(batch, policy, samples.clamp(1, SAMPLES_MAX), now_ms);
             if self.evict_best(batch, policy, now_ms, recorder) {
@@ -144,7 +144,7 @@ impl Evictor {
                 fruitless += 1;
             }
         }
-        (Outcome::Enough, evicted)
+        (RoomOutcome::Enough, evicted)
     }
 
     /// Forgets the candidates, whose scores mean nothing under another policy.

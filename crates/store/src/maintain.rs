@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use crate::counters::Counter;
-use crate::evict::Outcome;
+use crate::evict::RoomOutcome;
 use crate::keyspace::Batch;
 use crate::shard::ShardGuard;
 
@@ -163,19 +163,19 @@ impl ShardGuard<'_> {
 impl Batch<'_> {
     /// Frees what has been flushed, which nobody can reach, until used memory is at most `limit_bytes`, in a few of
     /// maintenance's steps: who flushes and writes need not wait for maintenance. The caller holds no lock.
-    pub fn free_flushed(&self, limit_bytes: usize) -> Outcome {
+    pub fn free_flushed(&self, limit_bytes: usize) -> RoomOutcome {
         let keyspace = self.keyspace();
         let (mut steps, mut empty) = (0, 0);
         while keyspace.flushed.any() && empty < keyspace.shard_count() {
             if keyspace.used_bytes() <= limit_bytes {
-                return Outcome::Enough;
+                return RoomOutcome::Enough;
             }
             if steps >= FLUSHED_STEPS_MAX {
-                return Outcome::More;
+                return RoomOutcome::More;
             }
             let at = keyspace.flushed.at.load(Relaxed);
             let shard = at & (keyspace.shard_count() - 1);
-            let Some(mut guard) = self.lock_shard_in_time(shard) else { return Outcome::More };
+            let Some(mut guard) = self.lock_shard_in_time(shard) else { return RoomOutcome::More };
             if guard.heap().drains() > 0 {
                 // Most shards of a small keyspace have no table.
                 steps += usize::from(!guard.heap().drains_nothing());
@@ -187,6 +187,6 @@ impl Batch<'_> {
                 empty += 1;
             }
         }
-        if keyspace.used_bytes() <= limit_bytes { Outcome::Enough } else { Outcome::Nothing }
+        if keyspace.used_bytes() <= limit_bytes { RoomOutcome::Enough } else { RoomOutcome::Nothing }
     }
 }

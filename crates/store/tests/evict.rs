@@ -2,7 +2,7 @@
 // Helpers outside #[test] functions are still tests.
 #![allow(clippy::unwrap_used)]
 
-use weft_store::evict::Outcome;
+use weft_store::evict::RoomOutcome;
 use weft_store::{
     AccessMode, Cause, Config, Effect, Evictor, Expiry, KeyHasher, Keyspace, Maintenance, NewValue, Op,
     Policy, Recorder, wants,
@@ -42,7 +42,7 @@ fn filled(mode: AccessMode) -> Keyspace {
     keyspace
 }
 
-fn evict(policy: &str, mode: AccessMode) -> (Vec<u32>, Outcome) {
+fn evict(policy: &str, mode: AccessMode) -> (Vec<u32>, RoomOutcome) {
     let keyspace = filled(mode);
     let mut worker = keyspace.worker().unwrap();
     let limit = keyspace.used_bytes() * 7 / 8;
@@ -50,16 +50,16 @@ fn evict(policy: &str, mode: AccessMode) -> (Vec<u32>, Outcome) {
     let mut recorder = Recorder::default();
     recorder.want(wants::EVENTS);
     let policy = Policy::from_name(policy).unwrap();
-    let mut outcome = Outcome::More;
+    let mut outcome = RoomOutcome::More;
     let mut calls = 0;
-    while outcome == Outcome::More {
+    while outcome == RoomOutcome::More {
         let batch = worker.enter();
         let now_ms = u64::from(KEYS) * 1000;
         (outcome, _) = evictor.evict_until(&batch, (policy, 5), (limit, 10), now_ms, &mut recorder);
         calls += 1;
         assert!(calls < 1000);
     }
-    if outcome == Outcome::Enough {
+    if outcome == RoomOutcome::Enough {
         assert!(keyspace.used_bytes() <= limit);
     }
     let mut maintenance = Maintenance::default();
@@ -80,7 +80,7 @@ const LFU: AccessMode = AccessMode::Lfu { log_factor: 10, decay_min: 0 };
 fn lru_takes_the_oldest() {
     for policy in ["allkeys-lru", "volatile-lru"] {
         let (victims, outcome) = evict(policy, AccessMode::Lru);
-        assert_eq!(outcome, Outcome::Enough);
+        assert_eq!(outcome, RoomOutcome::Enough);
         let old = share(&victims, |number| number < KEYS / 2);
         assert!(old > 0.9, "{policy}: {old}");
     }
@@ -90,7 +90,7 @@ fn lru_takes_the_oldest() {
 fn lfu_takes_the_least_used() {
     for policy in ["allkeys-lfu", "volatile-lfu"] {
         let (victims, outcome) = evict(policy, LFU);
-        assert_eq!(outcome, Outcome::Enough);
+        assert_eq!(outcome, RoomOutcome::Enough);
         let rare = share(&victims, |number| number < KEYS / 2);
         assert!(rare > 0.9, "{policy}: {rare}");
     }
@@ -99,7 +99,7 @@ fn lfu_takes_the_least_used() {
 #[test]
 fn ttl_takes_the_soonest() {
     let (victims, outcome) = evict("volatile-ttl", AccessMode::Lru);
-    assert_eq!(outcome, Outcome::Enough);
+    assert_eq!(outcome, RoomOutcome::Enough);
     assert!(share(&victims, |number| number < KEYS * 2 / 3) > 0.9);
 }
 
@@ -121,7 +121,7 @@ fn volatile_takes_only_what_expires() {
 #[test]
 fn nothing_to_evict_is_said() {
     let (victims, outcome) = evict("noeviction", AccessMode::Lru);
-    assert_eq!((victims.len(), outcome), (0, Outcome::Nothing));
+    assert_eq!((victims.len(), outcome), (0, RoomOutcome::Nothing));
     let keyspace = Keyspace::new(Config { shards: 4, ..Config::default() });
     let mut worker = keyspace.worker().unwrap();
     let batch = worker.enter();
@@ -130,11 +130,11 @@ fn nothing_to_evict_is_said() {
     let policy = Policy::from_name("volatile-ttl").unwrap();
     let (outcome, evicted) =
         Evictor::new(1).evict_until(&batch, (policy, 5), (0, 100), 1, &mut Recorder::default());
-    assert_eq!((outcome, evicted), (Outcome::Nothing, 0));
+    assert_eq!((outcome, evicted), (RoomOutcome::Nothing, 0));
     let policy = Policy::from_name("ALLKEYS-RANDOM").unwrap();
     let (outcome, evicted) =
         Evictor::new(1).evict_until(&batch, (policy, 5), (0, 100), 1, &mut Recorder::default());
-    assert_eq!((outcome, evicted), (Outcome::Enough, 1));
+    assert_eq!((outcome, evicted), (RoomOutcome::Enough, 1));
 }
 
 /// What may go is found among very many keys that stay: the last ones behind all that went before, and the only one of
@@ -158,7 +158,7 @@ fn the_last_that_expire_go_too() {
         let policy = Policy::from_name("volatile-random").unwrap();
         let (outcome, evicted) =
             Evictor::new(1).evict_until(&batch, (policy, 5), (0, usize::MAX), 1, &mut recorder);
-        assert_eq!((outcome, evicted), (Outcome::Nothing, expiring as usize));
+        assert_eq!((outcome, evicted), (RoomOutcome::Nothing, expiring as usize));
         assert_eq!((keyspace.expiring(db), keyspace.len(0)), (0, 40_000));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use weft_protocol::table::{CommandSpec, flag, policy};
-use weft_store::evict::Outcome;
+use weft_store::evict::RoomOutcome;
 use weft_store::{Batch, Evictor, Policy};
 
 use crate::context::EffectReader;
@@ -153,8 +153,8 @@ impl Eviction {
         let limit = engine.limit_bytes().unwrap_or(isize::MAX);
         let (holds_a_key, limit) = (limit >= 0, limit.max(0) as usize);
         match batch.free_flushed(limit) {
-            Outcome::Nothing => {}
-            Outcome::Enough | Outcome::More => {
+            RoomOutcome::Nothing => {}
+            RoomOutcome::Enough | RoomOutcome::More => {
                 self.look(engine);
                 return Room { is_there: holds_a_key, evicted: 0 };
             }
@@ -178,7 +178,7 @@ impl Eviction {
             let (outcome, count) =
                 self.evictor.evict_until(batch, how, bounds, now_ms, &mut effects.recorder);
             evicted += count;
-            if outcome != Outcome::More {
+            if outcome != RoomOutcome::More {
                 break outcome;
             }
             let owes = engine.keyspace.used_bytes() > used_bytes.saturating_sub(owed_bytes);
@@ -186,13 +186,13 @@ impl Eviction {
                 break outcome;
             }
         };
-        engine.nothing_goes.store(outcome == Outcome::Nothing, Relaxed);
+        engine.nothing_goes.store(outcome == RoomOutcome::Nothing, Relaxed);
         self.left_bytes = engine.keyspace.used_bytes().min(used_bytes.saturating_sub(owed_bytes));
         let threshold_ms = settings.latency_threshold_ms.load(Relaxed);
         if threshold_ms != 0 {
             engine.event_took("eviction-cycle", began.elapsed(), threshold_ms, now_ms);
         }
         self.look(engine);
-        Room { is_there: holds_a_key && outcome != Outcome::Nothing, evicted }
+        Room { is_there: holds_a_key && outcome != RoomOutcome::Nothing, evicted }
     }
 }
