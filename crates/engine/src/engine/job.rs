@@ -108,7 +108,7 @@ pub enum Input {
 
 /// What comes out.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum JobOutcome {
     /// The request has run.
     Done(Box<Job>),
     /// It takes its time.
@@ -116,4 +116,4 @@ pub enum Outcome {
 }
 
 /// From inside.
-pub type Door = Inside<Input, Outcome>;
+pub type Door = Inside<Input, JobOutcome>;

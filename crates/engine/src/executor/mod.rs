@@ -19,7 +19,7 @@ mod stack;
 mod turns;
 mod waits;
 
-pub use crate::job::{Door, Input, Job, Outcome};
+pub use crate::job::{Door, Input, Job, JobOutcome};
 use admission::Verdict;
 pub use attempt::Attempt;
 use prefetch::prefetch;

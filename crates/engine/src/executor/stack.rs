@@ -23,7 +23,7 @@ use crate::args::{Args, Texts, check_arity};
 use crate::context::Local;
 use crate::engine::{Engine, command_id};
 use crate::handler::{Handler, Scope};
-use crate::job::{Done, Door, Input, Job, Outcome};
+use crate::job::{Done, Door, Input, Job, JobOutcome};
 use crate::reply::{Output, OutputPlace, Protocol, ReplySink};
 use crate::requests::{Requests, What};
 use crate::script::Place;
@@ -37,7 +37,7 @@ const ASKED_BYTES_MAX: usize = 64 << 10;
 /// A worker's stack.
 #[derive(Debug, Default)]
 pub(super) struct Stack<'e> {
-    fiber: Option<Fiber<'e, Input, Outcome>>,
+    fiber: Option<Fiber<'e, Input, JobOutcome>>,
     /// The one before, for its memory. Its session is some client's stand-in, at which nobody looks.
     spare: Option<Box<Job>>,
     /// None can be had.
@@ -113,7 +113,7 @@ impl super::Executor<'_> {
             (done.ran, done.bytes_max, done.stops) = (0, bytes_max, false);
         }
         self.stack.done = done;
-        if let Some(Outcome::Done(mut job)) = self.resume(Input::Job(job)) {
+        if let Some(JobOutcome::Done(mut job)) = self.resume(Input::Job(job)) {
             let (ran, last) = self.take_back(&mut job, session, output);
             job.rest();
             self.stack.spare = Some(job);
@@ -144,7 +144,7 @@ impl super::Executor<'_> {
         self.core.withhold_for(output, from, done.told_epoch);
         (done.ran, last)
     }
-    fn resume(&mut self, input: Input) -> Option<Outcome> {
+    fn resume(&mut self, input: Input) -> Option<JobOutcome> {
         self.stack.fiber.as_mut().and_then(|fiber| fiber.resume(input))
     }
     /// The requests have run: their session comes back, and their replies, if it wants any.
@@ -178,7 +178,7 @@ impl super::Executor<'_> {
     /// and what stood behind it may go on.
     pub fn go_on(&mut self, host: &mut impl Host) -> Option<(u32, u16)> {
         let (connection, channel) = self.stack.left?;
-        let Some(Outcome::Done(mut job)) = self.resume(Input::GoOn) else { return None };
+        let Some(JobOutcome::Done(mut job)) = self.resume(Input::GoOn) else { return None };
         self.stack.left = None;
         let engine = self.core.engine;
         if !engine.scripts.set_busy(false, &engine.special, &engine.keyspace) {
@@ -361,7 +361,7 @@ impl<'e> super::Executor<'e> {
 }
 
 /// The stack of a worker whose own is `outer`.
-fn fiber<'e>(engine: &'e Engine, outer: &Local) -> Option<Fiber<'e, Input, Outcome>> {
+fn fiber<'e>(engine: &'e Engine, outer: &Local) -> Option<Fiber<'e, Input, JobOutcome>> {
     let mut place = engine.keyspace.worker()?;
     // What a stack is begun with has 1 KiB at most.
     let mut core = Box::new(Core::new(engine, outer.worker, outer.worker.into()));
@@ -391,7 +391,7 @@ fn fiber<'e>(engine: &'e Engine, outer: &Local) -> Option<Fiber<'e, Input, Outco
                         let world = place.world_in_time();
                         if world.is_some()
                             || !was_left
-                            || !matches!(door.give(Outcome::Left), Ok(Input::GoOn))
+                            || !matches!(door.give(JobOutcome::Left), Ok(Input::GoOn))
                         {
                             break world;
                         }
@@ -407,7 +407,7 @@ fn fiber<'e>(engine: &'e Engine, outer: &Local) -> Option<Fiber<'e, Input, Outco
             job.turn_ns = core.turn_ns;
             job.output.renew();
             job.space = core.local.scripts.take();
-            let Ok(next) = door.give(Outcome::Done(job)) else { return };
+            let Ok(next) = door.give(JobOutcome::Done(job)) else { return };
             input = next;
         }
     })

@@ -15,7 +15,7 @@ use crate::context::{Local, Locked};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result, full_name};
 use crate::excerpt::shown;
-use crate::executor::Outcome;
+use crate::executor::JobOutcome;
 use crate::inner::{Inner, Refusal, Undoing};
 use crate::keys;
 use crate::requests::is_container;
@@ -96,7 +96,7 @@ impl Taking {
             && let Some(door) = &local.door
         {
             // Others are served; it goes on when the door lets it in again.
-            let _ = door.give(Outcome::Left);
+            let _ = door.give(JobOutcome::Left);
             self.since = Instant::now();
         }
         place.is_killed()
