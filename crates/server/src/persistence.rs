@@ -40,7 +40,7 @@ use weft_store::Worker;
 use crate::{notice, warning};
 use load::{Found, Loaded};
 use log::Following;
-use snapshot::{Job, Outcome, Purpose};
+use snapshot::{Job, Purpose, SnapshotOutcome};
 
 /// Sleeps between two looks at what has become true, when there was much and when there was nothing.
 const SLEEP_MIN: Duration = Duration::from_millis(2);
@@ -493,12 +493,12 @@ impl Keeper {
         let Some(job) = self.job.take() else { return };
         let snapshot = match (made.outcome, job.purpose()) {
             // The file was whole before it was cancelled.
-            (Outcome::Done(snapshot), Purpose::ByItself(_)) => snapshot,
+            (SnapshotOutcome::Done(snapshot), Purpose::ByItself(_)) => snapshot,
             (_, Purpose::ByItself(_)) if job.is_orphaned() => return job.given_up(self.engine),
             (outcome, Purpose::Rewrite) if job.is_orphaned() => return self.take_orphan(outcome, job),
-            (Outcome::Done(snapshot), Purpose::Rewrite) => snapshot,
-            (Outcome::Failed(error), _) => return self.job_failed(job, &error),
-            (Outcome::Void, _) => {
+            (SnapshotOutcome::Done(snapshot), Purpose::Rewrite) => snapshot,
+            (SnapshotOutcome::Failed(error), _) => return self.job_failed(job, &error),
+            (SnapshotOutcome::Void, _) => {
                 self.job = Some(job);
                 self.job_is_to_begin = true;
                 return;
@@ -525,9 +525,9 @@ impl Keeper {
         }
     }
     /// What was to take the place of a log that has ended is over.
-    fn take_orphan(&mut self, outcome: Outcome, job: Job) {
+    fn take_orphan(&mut self, outcome: SnapshotOutcome, job: Job) {
         job.failed(self.engine, &io::Error::other("its log has ended meanwhile"));
-        if let Outcome::Done(snapshot) = outcome
+        if let SnapshotOutcome::Done(snapshot) = outcome
             && let Err(error) = snapshot.discard()
         {
             warning!("A snapshot that nobody needs cannot be removed: {error}");

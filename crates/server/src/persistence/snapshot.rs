@@ -58,7 +58,7 @@ pub(super) struct Task {
 }
 
 /// How a task has ended.
-pub(super) enum Outcome {
+pub(super) enum SnapshotOutcome {
     Done(Snapshot),
     /// FLUSHALL or SWAPDB has come: it is to be begun anew.
     Void,
@@ -67,7 +67,7 @@ pub(super) enum Outcome {
 
 /// A task that has ended.
 pub(super) struct Made {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: SnapshotOutcome,
     pub(super) epoch: u64,
 }
 
@@ -234,7 +234,9 @@ pub(super) fn run(engine: &'static Engine, desk: &Desk, task: Task) {
     let epoch = task.saver.epoch();
     let outcome = match engine.keyspace.worker() {
         Some(mut worker) => write(engine, &mut worker, task, || desk.is_stopping()),
-        None => Outcome::Failed(io::Error::other("the keyspace has no place for the thread that makes it")),
+        None => SnapshotOutcome::Failed(io::Error::other(
+            "the keyspace has no place for the thread that makes it",
+        )),
     };
     desk.hand_in(Made { outcome, epoch });
 }
@@ -268,13 +270,18 @@ pub(super) fn at_the_end(engine: &'static Engine, worker: &mut Worker<'static>, 
 fn at_once(engine: &'static Engine, worker: &mut Worker<'static>) -> io::Result<u64> {
     let task = Job::new(engine, Purpose::ByItself(None)).begin(engine, worker, None)?;
     match write(engine, worker, task, || false) {
-        Outcome::Done(snapshot) => Ok(snapshot.bytes()),
-        Outcome::Failed(error) => Err(error),
-        Outcome::Void => Err(io::Error::other("a database was emptied meanwhile")),
+        SnapshotOutcome::Done(snapshot) => Ok(snapshot.bytes()),
+        SnapshotOutcome::Failed(error) => Err(error),
+        SnapshotOutcome::Void => Err(io::Error::other("a database was emptied meanwhile")),
     }
 }
 
-fn write(engine: &Engine, worker: &mut Worker<'static>, task: Task, gives_up: impl Fn() -> bool) -> Outcome {
+fn write(
+    engine: &Engine,
+    worker: &mut Worker<'static>,
+    task: Task,
+    gives_up: impl Fn() -> bool,
+) -> SnapshotOutcome {
     let Task { mut saver, mut tape, mut writer, is_orphaned } = task;
     let mut longest_ns = 0;
     let mut written = || -> io::Result<bool> {
@@ -309,14 +316,14 @@ fn write(engine: &Engine, worker: &mut Worker<'static>, task: Task, gives_up: im
     engine.durable.saves.longest_step_us.store(longest_ns / 1000, Relaxed);
     match outcome {
         Ok(true) => {}
-        Ok(false) => return Outcome::Void,
-        Err(error) => return Outcome::Failed(error),
+        Ok(false) => return SnapshotOutcome::Void,
+        Err(error) => return SnapshotOutcome::Failed(error),
     }
     engine.durable.saves.keys.store(saver.keys(), Relaxed);
     // Nobody need tell anything early any more.
     drop(saver);
     match writer.finish() {
-        Ok(snapshot) => Outcome::Done(snapshot),
-        Err(error) => Outcome::Failed(error),
+        Ok(snapshot) => SnapshotOutcome::Done(snapshot),
+        Err(error) => SnapshotOutcome::Failed(error),
     }
 }
