@@ -90,15 +90,15 @@ impl<'b> Context<'_, 'b> {
             _ => 0,
         };
         let name_bytes: usize = keys.clone().map(|at| args.args().bytes(at).len()).sum();
-        let held = WAIT_BYTES + args.memory_bytes() + name_bytes + keys.len() * (PLACE_BYTES + group_bytes);
-        self.session.info.connection.check_room(held)?;
+        let bytes = WAIT_BYTES + args.memory_bytes() + name_bytes + keys.len() * (PLACE_BYTES + group_bytes);
+        self.session.info.connection.check_room(bytes)?;
         let mut shards = Vec::new();
         each_named(&args, |name| shards.push(self.engine.keyspace.shard_of(&self.engine.keyspace.key(name))));
         shards.sort_unstable();
         shards.dedup();
         let mut blocked = Blocked {
             args,
-            _held: Charge::new(&self.session.info.connection, held),
+            _charge: Charge::new(&self.session.info.connection, bytes),
             shards: shards.into(),
             claim: Claim::default(),
             db: self.db,

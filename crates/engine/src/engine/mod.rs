@@ -76,8 +76,8 @@ pub struct Engine {
     pub purge: AtomicBool,
     /// At the last attempt to make room nothing was there that may be evicted.
     pub(crate) nothing_goes: AtomicBool,
-    /// What the clients of all connections hold (`crate::held`).
-    pub held_bytes: Arc<AtomicUsize>,
+    /// What the clients of all connections hold (`crate::charge`).
+    pub charged_bytes: Arc<AtomicUsize>,
     /// Counters.
     pub stats: Stats,
     /// The slow log and its likes.
@@ -199,7 +199,7 @@ impl Engine {
             waits: Waits::default(),
             purge: AtomicBool::new(false),
             nothing_goes: AtomicBool::new(false),
-            held_bytes: Arc::default(),
+            charged_bytes: Arc::default(),
             pause: Pause::default(),
             safe: Safe::default(),
             durable: Durable::default(),
@@ -289,7 +289,7 @@ impl Engine {
         connection: Arc<ConnectionInfo>,
         from: Option<&Session>,
     ) -> Session {
-        connection.held_together.get_or_init(|| Arc::clone(&self.held_bytes));
+        connection.charged_together.get_or_init(|| Arc::clone(&self.charged_bytes));
         // Before the user is looked up: a change in between is seen by the first request.
         let epoch = self.acl.epoch();
         let user = from.map_or_else(|| self.acl.default_user(), |from| Arc::clone(&from.user));

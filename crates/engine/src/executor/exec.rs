@@ -98,7 +98,7 @@ impl Core<'_> {
         self.give_back(guards, &transaction.watched[..transaction.stale]);
         let unchanged = self.give_back(guards, transaction.counting());
         transaction.watched.clear();
-        transaction.held.clear();
+        transaction.charge.clear();
         if transaction.refused {
             return Err(ErrorCode::ExecAbort.into());
         }

@@ -9,11 +9,11 @@ use crate::session::ConnectionInfo;
 
 /// Bytes that all clients of one connection hold at most: without a limit one of them could fill the memory with names
 /// of channels, beside `maxmemory`.
-const HELD_BYTES_MAX: usize = 256 << 20;
+const CHARGED_BYTES_MAX: usize = 256 << 20;
 /// Bytes that those of all connections hold, above which only a connection that holds no more than its share may hold
 /// more: who opens many cannot fill the memory, and keeps nobody from what few names take.
-const HELD_TOGETHER_BYTES_MAX: usize = 1 << 30;
-const HELD_SHARE_BYTES: usize = 64 << 10;
+const CHARGED_TOGETHER_BYTES_MAX: usize = 1 << 30;
+const CHARGED_SHARE_BYTES: usize = 64 << 10;
 /// What a name takes beside its bytes, about.
 const NAME_BYTES: usize = 64;
 
@@ -25,13 +25,13 @@ pub(crate) const fn of_name(name: &[u8]) -> usize {
 impl ConnectionInfo {
     /// Whether its clients may hold so much more.
     pub(crate) fn check_room(&self, bytes: usize) -> Result {
-        let own = self.held_bytes.load(Relaxed).saturating_add(bytes);
+        let own = self.charged_bytes.load(Relaxed).saturating_add(bytes);
         let together =
-            self.held_together.get().map_or(0, |together| together.load(Relaxed)).saturating_add(bytes);
+            self.charged_together.get().map_or(0, |together| together.load(Relaxed)).saturating_add(bytes);
         let (whose, limit) = match () {
-            () if own > HELD_BYTES_MAX => ("of this connection", HELD_BYTES_MAX),
-            () if together > HELD_TOGETHER_BYTES_MAX && own > HELD_SHARE_BYTES => {
-                ("of all connections", HELD_TOGETHER_BYTES_MAX)
+            () if own > CHARGED_BYTES_MAX => ("of this connection", CHARGED_BYTES_MAX),
+            () if together > CHARGED_TOGETHER_BYTES_MAX && own > CHARGED_SHARE_BYTES => {
+                ("of all connections", CHARGED_TOGETHER_BYTES_MAX)
             }
             () => return Ok(()),
         };
@@ -52,15 +52,15 @@ pub struct Charge {
 impl Charge {
     /// So much of a connection.
     pub(crate) fn new(connection: &Arc<ConnectionInfo>, bytes: usize) -> Self {
-        let mut held = Self::default();
-        held.add(connection, bytes);
-        held
+        let mut charge = Self::default();
+        charge.add(connection, bytes);
+        charge
     }
     /// So much more.
     pub(crate) fn add(&mut self, connection: &Arc<ConnectionInfo>, bytes: usize) {
         let connection = self.connection.get_or_insert_with(|| Arc::clone(connection));
-        connection.held_bytes.fetch_add(bytes, Relaxed);
-        if let Some(together) = connection.held_together.get() {
+        connection.charged_bytes.fetch_add(bytes, Relaxed);
+        if let Some(together) = connection.charged_together.get() {
             together.fetch_add(bytes, Relaxed);
         }
         self.bytes += bytes;
@@ -68,8 +68,8 @@ impl Charge {
     /// So much less.
     pub(crate) fn remove(&mut self, bytes: usize) {
         if let Some(connection) = &self.connection {
-            connection.held_bytes.fetch_sub(bytes, Relaxed);
-            if let Some(together) = connection.held_together.get() {
+            connection.charged_bytes.fetch_sub(bytes, Relaxed);
+            if let Some(together) = connection.charged_together.get() {
                 together.fetch_sub(bytes, Relaxed);
             }
             self.bytes -= bytes;

@@ -67,7 +67,7 @@ pub struct Subscriptions {
     /// SSUBSCRIBE.
     pub shard_channels: BTreeSet<Box<[u8]>>,
     /// What their names count.
-    pub held: Charge,
+    pub charge: Charge,
 }
 
 impl Subscriptions {
@@ -99,10 +99,10 @@ pub struct ConnectionInfo {
     pub input_bytes: AtomicU64,
     /// Bytes that transactions of all its clients have queued.
     pub queued_bytes: AtomicU64,
-    /// Bytes of what all its clients hold (`crate::held`).
-    pub held_bytes: AtomicUsize,
+    /// Bytes of what all its clients hold (`crate::charge`).
+    pub charged_bytes: AtomicUsize,
     /// The same of all connections, once a client of it is known.
-    pub held_together: OnceLock<Arc<AtomicUsize>>,
+    pub charged_together: OnceLock<Arc<AtomicUsize>>,
     /// What both sides can do over RESPB: bits of [`crate::respb::CAPS`], as HELLO agreed on them.
     pub caps: AtomicU64,
 }

@@ -45,7 +45,7 @@ pub struct Transaction {
     /// Where in `watched` a key of this database and hash stands: the latest, should two have the same.
     places: HashMap<(u8, u64), usize>,
     /// What their names count.
-    pub held: Charge,
+    pub charge: Charge,
     /// The first ones count no more: those of a transaction that ended while a script had their shards. They go with
     /// the others.
     pub stale: usize,
@@ -68,7 +68,7 @@ impl Transaction {
     pub fn ended(self: Box<Self>) -> Option<Box<Self>> {
         let stale = self.watched.len();
         (stale > 0)
-            .then(|| Box::new(Self { watched: self.watched, held: self.held, stale, ..Self::default() }))
+            .then(|| Box::new(Self { watched: self.watched, charge: self.charge, stale, ..Self::default() }))
     }
     /// Whether a key is watched, by a watch that counts.
     #[must_use]
@@ -99,7 +99,7 @@ impl Transaction {
         }
         self.stale = self.watched.len();
         if self.watched.is_empty() {
-            self.held.clear();
+            self.charge.clear();
         }
     }
 }

@@ -87,7 +87,7 @@ impl Wait {
 pub struct Blocked {
     pub(crate) args: OwnedArgs,
     /// What it counts.
-    pub(crate) _held: Charge,
+    pub(crate) _charge: Charge,
     pub(crate) claim: Claim,
     pub(crate) db: u8,
     /// What it waits for.

@@ -84,7 +84,7 @@ fn subscribe(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySin
     for name in args.rest(1) {
         let subscriptions = context.session.subscriptions.get_or_insert_default();
         if kind.set(subscriptions).insert(name.into()) {
-            subscriptions.held.add(&connection, of_subscription(name));
+            subscriptions.charge.add(&connection, of_subscription(name));
             match kind {
                 Kind::Channel => context.engine.pubsub.subscribe(Space::Global, name, who),
                 Kind::Shard => context.engine.pubsub.subscribe(Space::Shard, name, who),
@@ -115,7 +115,7 @@ fn unsubscribe(
         let had = context.session.subscriptions.as_mut().is_some_and(|all| {
             let had = kind.set(all).remove(name);
             if had {
-                all.held.remove(of_subscription(name));
+                all.charge.remove(of_subscription(name));
             }
             had
         });

@@ -78,7 +78,7 @@ fn watch(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
         let version = room.then(|| shard.watches().add(db, key.hash())).flatten();
         let version = version.ok_or_else(|| Error::new(ErrorCode::Limit, "too many watched keys"))?;
         let transaction = begun(context);
-        transaction.held.add(&connection, of_name(name));
+        transaction.charge.add(&connection, of_name(name));
         transaction.watch(key.hash(), Watched { db, key: name.into(), there, version });
     }
     let count = context.session.transaction.as_ref().map_or(0, |transaction| transaction.watched.len());

@@ -60,7 +60,7 @@ fn what_waits_take_is_what_they_count() {
             };
             bench.execute(client, &words);
             assert!(bench.is_waiting(client));
-            counted += bench.session(client).info.connection.held_bytes.load(Relaxed);
+            counted += bench.session(client).info.connection.charged_bytes.load(Relaxed);
         }
         let took = Memory::now().resident_bytes.saturating_sub(before);
         let places = clients.len() * keys;

@@ -12,7 +12,7 @@ use weft_engine::blocking::End;
 use weft_engine::reply::Protocol;
 use weft_protocol::Reply;
 
-const HELD_BYTES_MAX: usize = 256 << 20;
+const CHARGED_BYTES_MAX: usize = 256 << 20;
 /// A name of one byte.
 const NAME: usize = 64 + 1;
 const TOO_MUCH: &str =
@@ -28,63 +28,63 @@ fn what_all_clients_of_a_connection_hold_is_bounded_and_given_back() {
     for protocol in [Protocol::Resp3, Protocol::Respb] {
         let (mut bench, a) = Bench::with(protocol);
         let connection = Arc::clone(&bench.session(a).info.connection);
-        let held = || connection.held_bytes.load(Relaxed);
-        let with_room_for = |bytes: usize| connection.held_bytes.store(HELD_BYTES_MAX - bytes, Relaxed);
+        let charged = || connection.charged_bytes.load(Relaxed);
+        let with_room_for = |bytes: usize| connection.charged_bytes.store(CHARGED_BYTES_MAX - bytes, Relaxed);
 
         with_room_for(2 * NAME);
-        let before = held();
+        let before = charged();
         assert_eq!(said(&mut bench, a, "WATCH a b"), "OK");
-        assert_eq!(held(), HELD_BYTES_MAX);
+        assert_eq!(charged(), CHARGED_BYTES_MAX);
         assert!(said(&mut bench, a, "WATCH c").starts_with(TOO_MUCH));
         assert_eq!(said(&mut bench, a, "WATCH a"), "OK", "what is watched already takes no more");
         bench.run(a, "UNWATCH");
-        assert_eq!(held(), before);
+        assert_eq!(charged(), before);
         for end in ["EXEC", "DISCARD"] {
             assert_eq!(said(&mut bench, a, "WATCH c d"), "OK");
             bench.run(a, "MULTI");
             bench.run(a, end);
-            assert_eq!(held(), before, "{end}");
+            assert_eq!(charged(), before, "{end}");
         }
 
         // A subscription's name stands in two places.
         with_room_for(4 * NAME);
-        let before = held();
+        let before = charged();
         for kind in ["", "P", "S"] {
             assert!(!said(&mut bench, a, &format!("{kind}SUBSCRIBE a b")).starts_with('-'));
-            assert_eq!(held(), HELD_BYTES_MAX);
+            assert_eq!(charged(), CHARGED_BYTES_MAX);
             assert!(said(&mut bench, a, &format!("{kind}SUBSCRIBE c")).starts_with(TOO_MUCH));
             bench.run(a, &format!("{kind}UNSUBSCRIBE a x"));
-            assert_eq!(held(), HELD_BYTES_MAX - 2 * NAME);
+            assert_eq!(charged(), CHARGED_BYTES_MAX - 2 * NAME);
             assert!(!said(&mut bench, a, &format!("{kind}SUBSCRIBE c")).starts_with('-'));
             bench.run(a, &format!("{kind}UNSUBSCRIBE"));
-            assert_eq!(held(), before, "{kind}");
+            assert_eq!(charged(), before, "{kind}");
         }
         bench.run(a, "SUBSCRIBE a");
         bench.run(a, "RESET");
-        assert_eq!(held(), before);
+        assert_eq!(charged(), before);
         with_room_for(2 * NAME);
-        let before = held();
+        let before = charged();
         if protocol == Protocol::Respb {
             // Each channel is a client of its own.
             let b = bench.connect_channel(a, 7);
             assert_eq!(said(&mut bench, b, "WATCH a b"), "OK");
             assert!(said(&mut bench, a, "WATCH c").starts_with(TOO_MUCH));
             bench.disconnect(b);
-            assert_eq!(held(), before);
+            assert_eq!(charged(), before);
         }
 
         // What waits holds its request, and its keys twice.
         assert!(said(&mut bench, a, "BLPOP a 0").starts_with(TOO_MUCH) && !bench.is_waiting(a));
         with_room_for(4096);
-        let before = held();
+        let before = charged();
         assert!(bench.run(a, "BLPOP a 0").is_empty() && bench.is_waiting(a));
-        assert!(held() > before + 2 * NAME, "{}", held() - before);
+        assert!(charged() > before + 2 * NAME, "{}", charged() - before);
         bench.end_wait(a, End::Timeout);
-        assert_eq!(held(), before);
+        assert_eq!(charged(), before);
         bench.run(a, "WATCH a");
         bench.run(a, "SUBSCRIBE a");
         bench.disconnect(a);
-        assert_eq!(held(), before);
+        assert_eq!(charged(), before);
     }
 }
 
@@ -95,10 +95,10 @@ fn what_all_connections_hold_together_is_bounded() {
     const SHARE_BYTES: usize = 64 << 10;
     let (mut bench, [a, b]) = Bench::with_clients([Protocol::Resp3; 2]);
     let long = "n".repeat(SHARE_BYTES - 2 * NAME);
-    let together = Arc::clone(&bench.engine.held_bytes);
+    let together = Arc::clone(&bench.engine.charged_bytes);
     assert_eq!(said(&mut bench, a, &format!("WATCH {long}")), "OK");
-    let held = together.load(Relaxed);
-    assert_eq!(held, long.len() + NAME - 1);
+    let charged = together.load(Relaxed);
+    assert_eq!(charged, long.len() + NAME - 1);
     together.store(TOGETHER_BYTES_MAX - NAME, Relaxed);
     assert_eq!(said(&mut bench, b, "WATCH a"), "OK");
     assert_eq!(together.load(Relaxed), TOGETHER_BYTES_MAX);
@@ -111,7 +111,7 @@ fn what_all_connections_hold_together_is_bounded() {
     bench.end_wait(b, End::Timeout);
     bench.run(b, "UNWATCH");
     bench.run(a, "UNWATCH");
-    assert_eq!(together.load(Relaxed), TOGETHER_BYTES_MAX - NAME - held, "all is given back");
+    assert_eq!(together.load(Relaxed), TOGETHER_BYTES_MAX - NAME - charged, "all is given back");
 }
 
 #[test]
