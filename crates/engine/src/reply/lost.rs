@@ -12,9 +12,9 @@ impl Output {
     /// Each reply that waits for an epoch becomes this error. Says whether that could be: what waits are whole replies
     /// of this wire.
     pub fn lose_withheld(&mut self, wire: Wire, error: &Error) -> bool {
-        let Some(from) = self.first_held() else { return true };
-        let held = self.split_off(from.bytes, from.pins).to_vec();
-        let mut rest = &held[..];
+        let Some(from) = self.first_withheld() else { return true };
+        let withheld = self.split_off(from.bytes, from.pins).to_vec();
+        let mut rest = &withheld[..];
         while !rest.is_empty() {
             let Some((len, is_reply)) = first_of(rest, wire) else { return false };
             if is_reply {

@@ -47,7 +47,7 @@ impl OutputPlace {
     }
 }
 
-/// Places from which on something is held, of one output: beyond it a later one waits together with the one before.
+/// Places from which on something is withheld, of one output: beyond it a later one waits together with the one before.
 pub(super) const WITHHELD_MAX: usize = 64;
 
 /// What stands behind a place waits until an epoch is safe.
@@ -159,13 +159,13 @@ impl Output {
             _ => self.withheld.push_back(WithheldFrom { from, epoch }),
         }
     }
-    /// Whether something was held when [`sendable`](Self::sendable) was asked last, or has been since.
+    /// Whether something was withheld when [`sendable`](Self::sendable) was asked last, or has been since.
     #[inline]
     #[must_use]
     pub fn is_withheld(&self) -> bool {
         !self.withheld.is_empty()
     }
-    /// Whether something is held that stands at or behind this place.
+    /// Whether something is withheld that stands at or behind this place.
     #[inline]
     #[must_use]
     pub fn is_withheld_behind(&self, from: OutputPlace) -> bool {
@@ -179,9 +179,9 @@ impl Output {
         }
         self.withheld.front().map_or(self.len(), |first| first.from.len)
     }
-    /// From where on something was held when [`sendable`](Self::sendable) was asked last.
+    /// From where on something was withheld when [`sendable`](Self::sendable) was asked last.
     #[must_use]
-    pub fn first_held(&self) -> Option<OutputPlace> {
+    pub fn first_withheld(&self) -> Option<OutputPlace> {
         self.withheld.front().map(|first| first.from)
     }
     /// Moves all of another output behind this one.
@@ -262,7 +262,7 @@ impl Output {
             self.pinned_bytes -= pin.value.as_slice().len();
         }
     }
-    /// Inserts bytes at a place: what is held or pinned behind it moves along.
+    /// Inserts bytes at a place: what is withheld or pinned behind it moves along.
     pub fn insert_at(&mut self, place: OutputPlace, bytes: &[u8]) {
         let inserted = OutputPlace { bytes: bytes.len(), pins: 0, len: bytes.len() };
         let behind = |one: &&mut WithheldFrom| one.from.len > place.len;

@@ -391,7 +391,7 @@ fn an_error_that_is_kept_is_the_error() {
 }
 
 /// An output of numbers, one byte each, and a large value; each behind a place that waits for its number.
-fn held() -> Output {
+fn withheld() -> Output {
     let mut out = Output::default();
     for number in 1..=4 {
         out.withhold(out.end(), number);
@@ -404,44 +404,44 @@ fn held() -> Output {
 }
 
 #[test]
-fn what_is_held_is_sendable_up_to_what_is_safe() {
+fn what_is_withheld_is_sendable_up_to_what_is_safe() {
     let large = PIN_BYTES_MIN;
-    let mut out = held();
+    let mut out = withheld();
     assert!(out.is_withheld());
     let sendable = [0, 1, 2, 3].map(|safe| out.sendable(safe));
     assert_eq!(sendable, [0, 1, 2 + large, 3 + large]);
     assert_eq!(out.sendable(u64::MAX), 4 + large);
     assert!(!out.is_withheld());
     // Moved behind another one, and taken away again.
-    let mut both = held();
-    both.append(held());
+    let mut both = withheld();
+    both.append(withheld());
     assert_eq!(both.sendable(3), 3 + large, "the second waits behind the first");
     assert_eq!(both.sendable(4), both.len());
     let mut first = Output::default();
     first.bytes.extend_from_slice(b"before");
     let place = first.end();
     assert!(!first.is_withheld_behind(place));
-    first.append(held());
+    first.append(withheld());
     assert!(first.is_withheld_behind(place));
     let mut rest = first.split_off(place.bytes, place.pins);
     assert_eq!((first.sendable(0), first.is_withheld()), (6, false));
     assert_eq!([0, 1, 2, 3].map(|safe| rest.sendable(safe)), sendable);
     // Sent in part.
     for sent in [0, 1, 2, 3, 2 + large] {
-        let mut out = held();
+        let mut out = withheld();
         assert_eq!(out.sendable(2), 2 + large);
         let left = out.consume(sent);
         assert_eq!(out.sendable(2), 2 + large - (sent - left), "{sent}");
         assert_eq!(out.sendable(3), 3 + large - (sent - left), "{sent}");
     }
-    let mut out = held();
+    let mut out = withheld();
     out.clear();
     assert!(!out.is_withheld());
 }
 
 #[test]
 fn places_that_wait_are_bounded() {
-    let hold_all = |count: u64| {
+    let withhold_all = |count: u64| {
         let mut out = Output::default();
         for epoch in 1..=count {
             out.withhold(out.end(), epoch);
@@ -450,8 +450,8 @@ fn places_that_wait_are_bounded() {
         out
     };
     let most = super::output::WITHHELD_MAX as u64;
-    assert_eq!(hold_all(most).sendable(most - 1), most as usize - 1, "each waits for its own");
+    assert_eq!(withhold_all(most).sendable(most - 1), most as usize - 1, "each waits for its own");
     // One more waits together with the one before.
-    assert_eq!(hold_all(most + 1).sendable(most), most as usize - 1);
-    assert_eq!(hold_all(most + 1).sendable(most + 1), most as usize + 1);
+    assert_eq!(withhold_all(most + 1).sendable(most), most as usize - 1);
+    assert_eq!(withhold_all(most + 1).sendable(most + 1), most as usize + 1);
 }

@@ -88,7 +88,7 @@ impl Engine {
         let unsynced = self.durable.unsynced_epoch.load(Relaxed);
         if self.waits_for_disk() && unsynced != 0 && !self.special.has(special::WITHHELD) {
             self.set_safe(unsynced - 1);
-            self.set_held(true);
+            self.set_withheld(true);
         }
     }
     /// Whether `appendfsync` is `always`.
@@ -105,9 +105,9 @@ impl Engine {
             match (self.special.has(special::WITHHELD), self.waits_for_disk()) {
                 (false, true) => {
                     self.set_safe(synced);
-                    self.set_held(true);
+                    self.set_withheld(true);
                 }
-                (true, false) => self.set_held(false),
+                (true, false) => self.set_withheld(false),
                 // It has changed meanwhile.
                 _ => {}
             }
@@ -127,7 +127,7 @@ impl Engine {
         if is_lost {
             self.lose_withheld();
         } else {
-            self.set_held(false);
+            self.set_withheld(false);
         }
     }
 
@@ -170,16 +170,16 @@ impl Engine {
     }
 
     /// Replies wait for what was told to be safe, or not any more.
-    pub fn set_held(&self, held: bool) {
+    pub fn set_withheld(&self, withheld: bool) {
         self.safe.is_lost.store(false, Release);
-        self.special.set(special::WITHHELD, held);
-        if !held {
+        self.special.set(special::WITHHELD, withheld);
+        if !withheld {
             self.set_safe(u64::MAX);
         }
     }
     /// What was told and is not safe never will be: replies that wait for it become errors, and later ones do not wait.
     pub fn lose_withheld(&self) {
-        // In this order: whoever is told has nothing held any more.
+        // In this order: whoever is told has nothing withheld any more.
         self.special.set(special::WITHHELD, false);
         self.safe.is_lost.store(true, Release);
         self.post_all(|| Message::Safe);

@@ -99,8 +99,8 @@ impl Channels {
         let written = output.len() - writing.from.len;
         let plain = self.flow(writing.channel).is_none();
         let small = written <= FRAGMENT_BYTES || !self.fragments();
-        let held = output.is_withheld_behind(writing.from);
-        if written == 0 || plain && small && !held && output.len() <= SHARED_OUTPUT_BYTES_MAX {
+        let withheld = output.is_withheld_behind(writing.from);
+        if written == 0 || plain && small && !withheld && output.len() <= SHARED_OUTPUT_BYTES_MAX {
             return None;
         }
         self.settle_slowly(writing, written, output)

@@ -236,7 +236,7 @@ impl Ledger {
     /// What waits until something is safe waits in vain: the first answer of it becomes this error, with which the
     /// connection ends. Says whether that can be said: not within an answer that has begun.
     pub(crate) fn lose_withheld(&mut self, output: &mut Output, pen: &mut Pen, error: &Error) -> bool {
-        let Some(from) = output.first_held() else { return true };
+        let Some(from) = output.first_withheld() else { return true };
         if self.flows() || !output.bytes[from.bytes..].starts_with(b"HTTP/1.1 ") {
             return false;
         }

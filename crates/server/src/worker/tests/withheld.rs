@@ -94,7 +94,7 @@ fn sets_in_a_row_wait_for_what_they_tell() {
             alone.tick();
             before.append(&mut come(&mut client));
         }
-        alone.engine.set_held(true);
+        alone.engine.set_withheld(true);
         // All that was told so far is safe.
         alone.engine.set_safe(merger.poll(|_| ()).expect("it follows").complete);
         client.write_all(&sets).expect("it fits into the socket");
@@ -131,7 +131,7 @@ fn what_others_bring_waits_too() {
         reader.write_all(waits).expect("it fits into the socket");
         (0..20).for_each(|_| alone.tick());
         come(&mut reader);
-        alone.engine.set_held(true);
+        alone.engine.set_withheld(true);
         alone.engine.set_safe(merger.poll(|_| ()).expect("it follows").complete);
         writer.write_all(writes).expect("it fits into the socket");
         while alone.worker.io.get(0).expect("it is there").unsent() == 0 {
@@ -269,7 +269,7 @@ fn asked(first: &[u8], then: &[u8]) -> (Alone, UnixStream) {
     let (mut alone, [mut client]) = Alone::with_clients();
     client.write_all(first).expect("it fits into the socket");
     assert!(!come_by(&mut alone, &mut client).0.is_empty());
-    alone.engine.set_held(true);
+    alone.engine.set_withheld(true);
     alone.engine.set_safe(4);
     hold(&mut alone, 5);
     client.write_all(then).expect("it fits into the socket");
@@ -291,7 +291,7 @@ fn what_waits_in_vain_becomes_an_error_for_each_request() {
         client.write_all(b"GET k\r\n").expect("it fits into the socket");
         assert!(come_by(&mut alone, &mut client).0.starts_with(b"$1\r\nv"));
         // A new log begins: replies wait again.
-        alone.engine.set_held(true);
+        alone.engine.set_withheld(true);
         alone.engine.set_safe(7);
         hold(&mut alone, 8);
         client.write_all(b"GET k\r\n").expect("it fits into the socket");
