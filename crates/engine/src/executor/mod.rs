@@ -71,7 +71,7 @@ pub trait Host {
     fn follow_up(&mut self, connection: u32, channel: u16);
 }
 
-/// How a request went.
+/// How a request's run has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RunOutcome {
     /// It has run, or was refused.
@@ -226,13 +226,13 @@ impl<'e> Executor<'e> {
         session.info.set_flag(client_flag::BLOCKED, false);
         let from = output.end();
         self.core.leaves = self.has_stack();
-        let ran = {
+        let outcome = {
             let entered = if self.core.engine.is_busy() { None } else { self.worker.enter_in_time() };
             let tier = entered.as_ref().map_or(Tier::Busy, Tier::Batch);
             self.core.dispatch(tier, postponed.what, &args, session, output)
         };
-        let had_turn = ran == RunOutcome::NeedsStack;
-        let ran = match ran {
+        let had_turn = outcome == RunOutcome::NeedsStack;
+        let outcome = match outcome {
             RunOutcome::NeedsStack => {
                 self.on_stack((postponed.what, &args), (session, output));
                 RunOutcome::Done
@@ -242,12 +242,12 @@ impl<'e> Executor<'e> {
                 let tier = world.as_ref().map_or(Tier::Busy, Tier::World);
                 self.core.dispatch(tier, postponed.what, &args, session, output)
             }
-            ran => ran,
+            outcome => outcome,
         };
         self.core.local.programs.free();
         self.core.withhold(output, from);
         self.core.wake_for_withheld();
-        let paused = matches!(ran, RunOutcome::Paused(_)); // One may have begun meanwhile.
+        let paused = matches!(outcome, RunOutcome::Paused(_)); // One may have begun meanwhile.
         // What another server runs and does not block says nothing of the kind.
         let blocks = session.wait.is_some() || session.info.has(client_flag::BLOCKED);
         session.info.set_flag(client_flag::BLOCKED, paused || blocks);
@@ -382,7 +382,7 @@ impl Core<'_> {
                     }
                     return RunOutcome::Done;
                 }
-                ran @ (RunOutcome::NeedsWorld | RunOutcome::NeedsStack) => return ran,
+                outcome @ (RunOutcome::NeedsWorld | RunOutcome::NeedsStack) => return outcome,
                 RunOutcome::Paused(until_ms) => {
                     lent.session.info.set_flag(client_flag::BLOCKED, true);
                     until_ms
@@ -452,15 +452,15 @@ impl Core<'_> {
     ) -> RunOutcome {
         let mut sink = ReplySink::new(output, session.wire);
         let mark = sink.mark();
-        let ran = self.dispatch_to(tier, what, args, session, &mut sink);
+        let outcome = self.dispatch_to(tier, what, args, session, &mut sink);
         // Whoever waits is answered later: the mode holds for that.
-        if session.reply_mode != ReplyMode::On && ran == RunOutcome::Done && session.wait.is_none() {
+        if session.reply_mode != ReplyMode::On && outcome == RunOutcome::Done && session.wait.is_none() {
             if !is_subscription(what) {
                 sink.rollback(mark);
             }
             session.reply_mode = session.reply_mode.next();
         }
-        ran
+        outcome
     }
 
     #[inline]

@@ -296,8 +296,8 @@ impl Core<'_> {
         let Job { asked, count, session, output, done, .. } = job;
         let end = range.end;
         for (at, (what, args)) in asked.iter().enumerate().take(end).skip(range.start) {
-            let ran = self.run_one(tier, *what, &args.args(what.spec()), session, output);
-            if ran == RunOutcome::NeedsWorld && matches!(tier, Tier::Batch(_)) {
+            let outcome = self.run_one(tier, *what, &args.args(what.spec()), session, output);
+            if outcome == RunOutcome::NeedsWorld && matches!(tier, Tier::Batch(_)) {
                 return at;
             }
             // The next one begins where this one has ended.
