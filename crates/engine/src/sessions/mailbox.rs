@@ -142,7 +142,7 @@ struct Queue {
     /// Bytes of all invalidations.
     invalidations_bytes: usize,
     /// Clients that are to be told here that everything has changed: they need be told no more.
-    told_all: HashSet<u64>,
+    invalidated_all: HashSet<u64>,
 }
 
 /// Pushes of a kind that has a limit.
@@ -174,34 +174,35 @@ fn waiting_bytes(push: &Push) -> usize {
 impl Queue {
     /// Keeps an invalidation, or lets one take the place of all.
     fn invalidate(&mut self, (to, push): (Recipient, &Arc<Push>)) {
-        if self.told_all.contains(&to.client) {
+        if self.invalidated_all.contains(&to.client) {
             return;
         }
         self.messages.push(Message::Push(to, Arc::clone(push)));
         self.invalidations_bytes += waiting_bytes(push);
         if self.invalidations_bytes > INVALIDATIONS_BYTES_MAX {
-            self.tell_all();
+            self.invalidate_all();
         }
     }
     /// What has been read up to now has been answered before this is taken out, so that nothing is kept that has
     /// changed.
     #[cold]
-    fn tell_all(&mut self) {
-        let (mut told, mut broken, told_all) = (Vec::new(), HashSet::new(), &mut self.told_all);
+    fn invalidate_all(&mut self) {
+        let (mut invalidated, mut broken, invalidated_all) =
+            (Vec::new(), HashSet::new(), &mut self.invalidated_all);
         self.messages.retain(|message| match message {
             Message::Push(to, push) if matches!(**push, Push::TrackingRedirBroken(_)) => {
                 broken.insert(to.client)
             }
             Message::Push(to, push) if push.is_invalidation() => {
-                if told_all.insert(to.client) {
-                    told.push(*to);
+                if invalidated_all.insert(to.client) {
+                    invalidated.push(*to);
                 }
                 false
             }
             _ => true,
         });
         let everything = Arc::new(Push::Invalidate(None));
-        self.messages.extend(told.into_iter().map(|to| Message::Push(to, Arc::clone(&everything))));
+        self.messages.extend(invalidated.into_iter().map(|to| Message::Push(to, Arc::clone(&everything))));
         // Each client has one, or two, which is all that there can be of them.
         self.invalidations_bytes = 0;
     }
@@ -300,7 +301,7 @@ impl Mailbox {
             counted.by_client.clear();
         });
         queue.invalidations_bytes = 0;
-        queue.told_all.clear();
+        queue.invalidated_all.clear();
     }
     /// Whether one of them says that the server stops, by somebody who does not take them now.
     #[must_use]

@@ -124,17 +124,17 @@ impl Worker<'_> {
         } else if let Some((session, output)) = self.io.client(index, channel) {
             let from = output.end();
             let mut sink = ReplySink::new(output, session.wire);
-            let mut tell = |push: &Push| {
+            let mut write = |push: &Push| {
                 if session.hears(push) {
                     push.write(&mut sink);
                 }
                 sink.len()
             };
-            let begun = tell(first);
+            let begun = write(first);
             if session.wire.protocol != Protocol::Respb {
                 let until = begun.saturating_add(PUSHED_BYTES_MAX);
                 while let Some(push) = pushes.next()
-                    && tell(push) < until
+                    && write(push) < until
                 {}
             }
             engine.withhold_brought(output, from, false);

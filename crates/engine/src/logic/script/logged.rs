@@ -92,7 +92,7 @@ impl Logged {
         self.kept.push_back((kind, entry));
     }
     /// The run is over, and is not taken back to run again.
-    pub(super) fn tell(&mut self, context: &Context<'_, '_>) {
+    pub(super) fn note_all(&mut self, context: &Context<'_, '_>) {
         let engine = context.engine;
         bump(&engine.stats.workers[usize::from(context.local.worker)].commands, self.ran);
         for (kind, entry) in self.kept.drain(..) {

@@ -211,7 +211,7 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             return Err(ErrorCode::NeedsWorld.into());
         }
         self.said.iter().for_each(|(level, text)| engine.facts.script_log(*level, text));
-        self.logged.tell(self.inner.context());
+        self.logged.note_all(self.inner.context());
         Ok(())
     }
 
