@@ -34,7 +34,7 @@ use crate::session::{Session, client_flag};
 use crate::stats::bump;
 use crate::waits::{Blocked, FAILED, GROUP_AT, Kind, News, RAN, REFUSED, Ready, Wait};
 pub use crate::waits::{Empty, End};
-pub(crate) use serving::{answer, serve_covered, serve_rest, serve_some};
+pub(crate) use serving::{answer_locked, serve_covered, serve_rest, serve_some};
 
 /// What a wait takes beside its request and its places, about.
 const WAIT_BYTES: usize = 512;
@@ -257,7 +257,7 @@ impl Context<'_, '_> {
 impl Engine {
     /// Answers a client that waited for an order.
     pub fn answer(&self, waiting: &Waiting, write: impl FnOnce(&mut ReplySink<'_>)) {
-        answer_with(self, &waiting.0, write);
+        answer_keyless(self, &waiting.0, write);
     }
     /// Whether it waits no more.
     #[must_use]
@@ -268,11 +268,11 @@ impl Engine {
 
 /// Answers a blocked request with an error, if nobody else has ended its wait.
 pub(crate) fn refuse(engine: &Engine, blocked: &Blocked, error: &Error) {
-    answer_with(engine, blocked, |sink| sink.error(error));
+    answer_keyless(engine, blocked, |sink| sink.error(error));
 }
 
 /// Answers a blocked request that has no keys, if nobody else has ended its wait.
-pub(crate) fn answer_with(engine: &Engine, blocked: &Blocked, write: impl FnOnce(&mut ReplySink<'_>)) {
+pub(crate) fn answer_keyless(engine: &Engine, blocked: &Blocked, write: impl FnOnce(&mut ReplySink<'_>)) {
     if blocked.claim.take(ClaimOutcome::HandOver) {
         let mut output = Output::default();
         write(&mut ReplySink::new(&mut output, blocked.wire));

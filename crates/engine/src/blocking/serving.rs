@@ -317,7 +317,7 @@ fn serve(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, blocked: &
     if blocked.claim.outcome().is_some() {
         return;
     }
-    answer(engine, local, guards, (blocked, now_ms), |context, args, sink| {
+    answer_locked(engine, local, guards, (blocked, now_ms), |context, args, sink| {
         let handler = context.engine.handler_of(args)?;
         runner::run(context, handler, args, sink)
     });
@@ -325,7 +325,7 @@ fn serve(engine: &Engine, local: &mut Local, guards: &mut Guards<'_>, blocked: &
 
 /// Lets `work` write the reply of a blocked request, under the locks of its keys, and sends it. It is its client's if
 /// `work` has taken the claim, or has failed and nobody else has ended the wait; otherwise nothing has happened.
-pub(crate) fn answer(
+pub(crate) fn answer_locked(
     engine: &Engine,
     local: &mut Local,
     guards: &mut Guards<'_>,

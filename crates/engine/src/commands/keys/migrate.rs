@@ -159,7 +159,7 @@ impl Engine {
         local.effects.begin(self);
         let keys: Vec<Key<'_>> = cargo.items.iter().map(|item| self.keyspace.key(&item.key)).collect();
         let mut guards = batch.lock_keys(&keys);
-        blocking::answer(self, local, &mut guards, (&cargo.wait, now_ms), |context, _, sink| {
+        blocking::answer_locked(self, local, &mut guards, (&cargo.wait, now_ms), |context, _, sink| {
             // Who was unblocked, cancelled or closed keeps its keys.
             if !context.commit() {
                 return Ok(());
