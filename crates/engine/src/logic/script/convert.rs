@@ -172,7 +172,7 @@ fn set_pair(frame: &mut Frame<'_>) {
 }
 
 /// Where a script's result goes.
-pub(crate) struct Result<'s, 'o> {
+pub(crate) struct ScriptResult<'s, 'o> {
     /// The client's reply.
     pub sink: &'s mut ReplySink<'o>,
     /// What `setresp` has chosen.
@@ -181,7 +181,7 @@ pub(crate) struct Result<'s, 'o> {
     pub stats: &'s WorkerStats,
 }
 
-impl Out for Result<'_, '_> {
+impl Out for ScriptResult<'_, '_> {
     fn resp(&self) -> u8 {
         self.resp
     }

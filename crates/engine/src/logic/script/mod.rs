@@ -305,7 +305,7 @@ fn run(
         return Err(error);
     }
     match outcome {
-        Ok(()) => vm.write(world, &mut convert::Result { sink, resp, stats }),
+        Ok(()) => vm.write(world, &mut convert::ScriptResult { sink, resp, stats }),
         Err(error) => {
             let line = convert::error_of(&error.line);
             if !error.counted {
