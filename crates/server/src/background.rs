@@ -24,13 +24,13 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// Tells the thread to stop.
 #[derive(Default)]
-pub(crate) struct Stop {
+pub(crate) struct StopFlag {
     stopped: Mutex<bool>,
     changed: Condvar,
     flag: AtomicBool,
 }
 
-impl Stop {
+impl StopFlag {
     pub(crate) fn stop(&self) {
         self.flag.store(true, Relaxed);
         *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -66,7 +66,7 @@ impl Step {
 }
 
 /// Runs until it is told to stop.
-pub(crate) fn run(engine: &Engine, stop: &Stop) {
+pub(crate) fn run(engine: &Engine, stop: &StopFlag) {
     let Some(mut worker) = engine.keyspace.worker() else { return };
     let mut background = Background::new(engine);
     let mut heap = Heap::new();

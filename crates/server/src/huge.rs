@@ -10,7 +10,7 @@ use rustix::process::setpriority_process;
 use weft_engine::Engine;
 use weft_store::Collapse;
 
-use crate::background::Stop;
+use crate::background::StopFlag;
 
 /// The nicest that a thread can be.
 const NICE_MAX: i32 = 19;
@@ -21,7 +21,7 @@ const REST_MIN: Duration = Duration::from_millis(5);
 const IDLE: Duration = Duration::from_secs(1);
 
 /// Runs until it is told to stop.
-pub(crate) fn run(engine: &Engine, stop: &Stop) {
+pub(crate) fn run(engine: &Engine, stop: &StopFlag) {
     // Without it the thread only has the priority of all others.
     let _ = setpriority_process(None, NICE_MAX);
     let mut looked_at = 0;

@@ -210,7 +210,7 @@ impl<'e> Server<'e> {
     ) -> std::io::Result<()> {
         let Self { engine, workers, mut acceptor, .. } = self;
         signals.follow(acceptor.waker(), reload)?;
-        let stop = background::Stop::default();
+        let stop = background::StopFlag::default();
         let desk = persistence.desk();
         let count = workers.len();
         let crew = Crew::new(engine, workers);
