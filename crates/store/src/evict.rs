@@ -51,7 +51,7 @@ pub enum Order {
 }
 
 /// Redis's names.
-const NAMES: [(&str, Policy); 8] = [
+pub const NAMES: [(&str, Policy); 8] = [
     ("noeviction", Policy::NoEviction),
     ("allkeys-lru", Policy::AllKeys(Order::Lru)),
     ("allkeys-lfu", Policy::AllKeys(Order::Lfu)),

@@ -4,6 +4,7 @@
 use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
+use weft_store::evict::NAMES;
 use weft_store::{HashLimits, ListLimit, Policy, ReplayLimits, SetLimits, SortedSetLimits, StreamLimit};
 
 macro_rules! settings {
@@ -199,16 +200,14 @@ settings! {
 }
 
 /// The eviction policies, in the order of their numbers in [`Settings`].
-pub const POLICIES: [&str; 8] = [
-    "noeviction",
-    "allkeys-lru",
-    "allkeys-lfu",
-    "allkeys-random",
-    "volatile-lru",
-    "volatile-lfu",
-    "volatile-random",
-    "volatile-ttl",
-];
+pub const POLICIES: [&str; NAMES.len()] = {
+    let (mut names, mut at) = ([""; NAMES.len()], 0);
+    while at < names.len() {
+        names[at] = NAMES[at].0;
+        at += 1;
+    }
+    names
+};
 
 /// When the log is synced.
 pub const SYNCS: [&str; 3] = ["no", "everysec", "always"];
