@@ -16,8 +16,9 @@ CACHE = pathlib.Path(os.environ.get("WEFT_CACHE") or pathlib.Path(os.environ.get
 BUILT = CACHE / f"valkey-{VALKEY}" / "source" / "src" / "valkey-server"
 SLOTS = 16_384
 PRIMARIES = 3
-# How long a node may say nothing until the others take it for lost: where none is, no busy machine may look like that.
-PATIENT_MS = 120_000
+# How long a node may say nothing until the others take it for lost: where none is, no busy machine may look like that. Nodes vote
+# for a primary's replica once in twice this time, and what they have voted for in vain is asked again until REPLY_SECONDS.
+PATIENT_MS = 60_000
 NOTICED_MS = 5_000
 # A failover that is asked for is given up after five seconds.
 FAILOVER_SECONDS = 6
