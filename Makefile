@@ -362,7 +362,7 @@ test-rust:
 
 # Side by side: counting instructions does not mind company and mostly compiles, Go and C compile too, and what has servers
 # and clients of others mostly waits.
-test_go_steps := test-go-race test-go-modules test-go-consumer test-c test-go test-go-differential
+test_go_steps := test-go-race test-go-modules test-go-consumer-short test-c test-go test-go-differential
 test_e2e_steps := test-go-e2e test-e2e test-console test-packages-short test-apps-short test-valkey-short
 
 .PHONY: test-beside
@@ -373,8 +373,7 @@ test-beside:
 
 .PHONY: test-instructions
 test-instructions:
-	@$(STEP) test-instructions cargo test --locked --release --package weft-protocol \
-		--package weft-engine --package weft-server --test instructions
+	@$(STEP) test-instructions cargo test --locked --release --workspace --test instructions
 
 .PHONY: test-c
 test-c:
@@ -403,10 +402,14 @@ test-go-e2e:
 test-go-modules:
 	@$(STEP) test-go-modules scripts/go-modules
 
-# As somebody gets them who is outside of this repository.
+# As somebody gets them who is outside of this repository; `make test-go-consumer` takes each module alone with its lowest Go too.
+.PHONY: test-go-consumer-short
+test-go-consumer-short:
+	@$(STEP) test-go-consumer-short scripts/go-consumer --short
+
 .PHONY: test-go-consumer
-test-go-consumer:
-	@$(STEP) test-go-consumer scripts/go-consumer
+test-go-consumer: ## the Go modules as others get them, each alone with its lowest Go and its oldest upstreams, and all together (about 7 minutes)
+	scripts/go-consumer
 
 .PHONY: test-e2e
 test-e2e:

@@ -10,11 +10,11 @@ mod callgrind;
 #[test]
 #[cfg_attr(debug_assertions, ignore = "counts a release build: make test-instructions")]
 fn requests_over_http_cost_no_more_than_they_did() {
-    callgrind::check("weft-server", "http_cost", include_str!("instructions.json"));
+    callgrind::check("http_cost", include_str!("instructions.json"));
 }
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "counts a release build: make test-instructions")]
 fn what_a_log_is_told_of_costs_no_more_than_it_did() {
-    callgrind::check("weft-server", "log_cost", include_str!("log_instructions.json"));
+    callgrind::check("log_cost", include_str!("log_instructions.json"));
 }

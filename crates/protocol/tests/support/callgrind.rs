@@ -26,9 +26,10 @@ pub(crate) fn judge(workload: &str, count: f64, baseline: f64, ceiling: f64) -> 
     })
 }
 
-/// An example, built by the test so that it cannot be stale.
-pub(crate) fn build(package: &str, example: &str) -> PathBuf {
-    let build = ["build", "--quiet", "--release", "--package", package, "--example", example];
+/// An example, built by the test so that it cannot be stale. Chosen among all packages, as `make test-instructions`
+/// chooses its tests: of one package alone, what it depends on would have other features, and be built once more.
+pub(crate) fn build(example: &str) -> PathBuf {
+    let build = ["build", "--quiet", "--locked", "--release", "--workspace", "--example", example];
     let status = Command::new(env!("CARGO")).args(build).status().expect("cargo runs");
     assert!(status.success(), "the example {example} does not build");
     // This test is target/release/deps/instructions-….
@@ -99,9 +100,9 @@ fn count(example: &Path, workload: &str) -> f64 {
 ///
 /// # Panics
 /// When one does, or valgrind or the example cannot be run.
-pub(crate) fn check(package: &str, example: &str, table: &str) {
+pub(crate) fn check(example: &str, table: &str) {
     let table: Value = serde_json::from_str(table).expect("the table is JSON");
-    let example = build(package, example);
+    let example = build(example);
     let mut wrong = Vec::new();
     for (workload, row) in table.as_object().expect("the table is an object") {
         let number = |name: &str| row[name].as_f64().expect("baseline and ceiling are numbers");
