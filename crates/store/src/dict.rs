@@ -50,6 +50,8 @@ const MOVE_AT_ONCE_BYTES: usize = 16 << 10;
 const DROP_CHUNKS: usize = 2;
 /// No expiry.
 pub(crate) const NEVER: u64 = u64::MAX;
+/// Members from which on it pays to ask for what the next look-ups will touch: what fewer take is near anyhow.
+const AHEAD_MIN: usize = 4096;
 /// Tries after which a random choice goes on to the next record instead of rolling again.
 const ROLLS_MAX: u32 = 256;
 
@@ -74,6 +76,12 @@ pub(crate) struct Spot {
     len: u32,
     value_len: u32,
     expires: bool,
+}
+
+/// That a key is not there, for who adds it: what the look-up has worked out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Absent {
+    hash: u64,
 }
 
 impl Spot {
@@ -252,6 +260,7 @@ impl Dict {
         self.next_due_ms
     }
     /// Memory beyond the struct. Constant time.
+    #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
         self.table.bytes() + self.records.memory_bytes()
     }
@@ -272,6 +281,11 @@ impl Dict {
     /// The same with the record.
     #[inline]
     pub(crate) fn find_record(&self, key: &[u8]) -> Option<(Spot, Record<'_>)> {
+        self.seek(key).ok()
+    }
+    /// The same for who adds the key where it is not there.
+    #[inline]
+    pub(crate) fn seek(&self, key: &[u8]) -> Result<(Spot, Record<'_>), Absent> {
         let hash = self.hashes.hash(key);
         let mut seen = None;
         let pos = self.table.find(hash, |tagged| {
@@ -281,8 +295,11 @@ impl Dict {
                 seen = Some((tagged, record));
             }
             equal
-        })?;
-        seen.map(|(tagged, record)| (Spot::new(pos, hash, tagged, &record), record))
+        });
+        match (pos, seen) {
+            (Some(pos), Some((tagged, record))) => Ok((Spot::new(pos, hash, tagged, &record), record)),
+            _ => Err(Absent { hash }),
+        }
     }
     /// Whether a key is there.
     #[inline]
@@ -293,6 +310,11 @@ impl Dict {
     /// Asks for what the next look-ups will touch.
     #[inline]
     pub(crate) fn look_ahead(&self, ahead: Ahead) {
+        if self.len() >= AHEAD_MIN {
+            self.ask_ahead(ahead);
+        }
+    }
+    fn ask_ahead(&self, ahead: Ahead) {
         if ahead.near != 0 {
             // Looks at tags only: no key is equal.
             let _ = self.table.find(self.hashes.of(ahead.near), |tagged| {
@@ -329,18 +351,26 @@ impl Dict {
         expire_ms: u64,
         backing: Backing<'_>,
     ) -> Handle {
+        self.insert_sought(self.absent(key), (key, value, expire_ms), backing)
+    }
+    /// A key that is known not to be there.
+    pub(crate) fn absent(&self, key: &[u8]) -> Absent {
+        Absent { hash: self.hashes.hash(key) }
+    }
+    /// The same behind a look-up.
+    pub(crate) fn insert_sought(
+        &mut self,
+        Absent { hash }: Absent,
+        (key, value, expire_ms): (&[u8], &[u8], u64),
+        backing: Backing<'_>,
+    ) -> Handle {
         let expires = expire_ms != NEVER;
         let handle = self.records.alloc(record_bytes(self.valued, key.len(), value.len(), expires));
         write(self.records.bytes_mut(handle), self.valued, key, value, expire_ms);
         self.next_due_ms = self.next_due_ms.min(expire_ms);
         let Self { table, records, hashes, valued, .. } = self;
         let facts = facts(records, hashes, *valued);
-        table.insert(
-            (hashes.hash(key), expire_ms),
-            tag(handle, expires),
-            &facts,
-            &Owner { backing, records },
-        );
+        table.insert((hash, expire_ms), tag(handle, expires), &facts, &Owner { backing, records });
         handle
     }
 

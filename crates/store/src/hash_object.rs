@@ -97,6 +97,7 @@ impl Hash {
         matches!(self.0, Repr::Packed(_))
     }
     /// Memory beyond the struct itself. Constant time.
+    #[inline]
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         match &self.0 {

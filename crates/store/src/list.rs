@@ -118,6 +118,7 @@ impl List {
         }
     }
     /// Memory beyond the struct itself.
+    #[inline]
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.chunk_bytes
@@ -187,13 +188,12 @@ impl List {
         if chunks.len() > 1 {
             return;
         }
-        let last = chunks.pop_front().unwrap_or_default();
-        let small = last.packed() + FRAME_BYTES <= limit.chunk_bytes_max as usize / 2
-            && last.count() <= limit.chunk_count_max as usize / 2;
+        let small = chunks.front().is_none_or(|last| {
+            last.packed() + FRAME_BYTES <= limit.chunk_bytes_max as usize / 2
+                && last.count() <= limit.chunk_count_max as usize / 2
+        });
         if small {
-            self.repr = Repr::Compact(last);
-        } else {
-            chunks.push_front(last);
+            self.repr = Repr::Compact(chunks.pop_front().unwrap_or_default());
         }
     }
 
@@ -244,16 +244,9 @@ impl List {
     /// Removes the element at an end after showing it to `taken`: O(1) amortised.
     pub(crate) fn pop<R>(&mut self, end: End, limit: ListLimit, taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
         let at = if end == End::Front { 0 } else { self.chunk_count() - 1 };
-        let result = self.change(at, |chunk| {
-            let (element, from) = match end {
-                End::Front => {
-                    chunk.element(chunk.first_offset()).map(|(element, _)| (element, chunk.first_offset()))
-                }
-                End::Back => chunk.element_before(chunk.end_offset()),
-            }?;
-            let result = taken(element);
-            chunk.remove_at(from);
-            Some(result)
+        let result = self.change(at, |chunk| match end {
+            End::Front => chunk.pop_front(taken),
+            End::Back => chunk.pop_back(taken),
         })?;
         self.len -= 1;
         self.settle(at, limit);

@@ -119,6 +119,7 @@ impl Set {
         !matches!(self.0, Repr::Table(_))
     }
     /// Memory beyond the struct itself. Constant time.
+    #[inline]
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         match &self.0 {

@@ -74,8 +74,9 @@ impl Table {
         self.marked
     }
     /// Memory of the arrays.
+    #[inline]
     pub(crate) fn bytes(&self) -> usize {
-        self.arrays().map(Array::bytes).sum()
+        self.main.as_ref().map_or(0, Array::bytes) + self.next.as_ref().map_or(0, Array::bytes)
     }
     /// Publishes the arrays at another home, for a table that has changed places with another (under the world gate).
     pub(crate) fn publish(&self, owner: &impl Home) {

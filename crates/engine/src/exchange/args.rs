@@ -180,8 +180,13 @@ impl<'a> Args<'a> {
     #[inline]
     #[must_use]
     pub const fn with_key(mut self, key_at: u16, key_hash: u64) -> Self {
-        (self.key_at, self.key_hash) = (key_at, key_hash);
+        self.set_key(key_at, key_hash);
         self
+    }
+    /// The hash of one key, which has been computed.
+    #[inline]
+    pub const fn set_key(&mut self, key_at: u16, key_hash: u64) {
+        (self.key_at, self.key_hash) = (key_at, key_hash);
     }
     /// The same, with the hashes of further keys.
     #[inline]
@@ -203,6 +208,16 @@ impl<'a> Args<'a> {
     #[inline]
     #[must_use]
     pub fn key(&self, keyspace: &Keyspace, index: usize) -> Key<'a> {
+        // Nearly all are a piece of the frame, and were hashed to be prefetched.
+        if index == usize::from(self.key_at)
+            && let Some(&Slot::Frame { offset, len }) = self.slots.get(index.wrapping_sub(self.shift))
+        {
+            return keyspace.key_with_hash(&self.frame[offset as usize..][..len as usize], self.key_hash);
+        }
+        self.other_key(keyspace, index)
+    }
+    #[inline(never)]
+    fn other_key(&self, keyspace: &Keyspace, index: usize) -> Key<'a> {
         let bytes = self.bytes(index);
         if index == usize::from(self.key_at) {
             return keyspace.key_with_hash(bytes, self.key_hash);

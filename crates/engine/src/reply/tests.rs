@@ -90,6 +90,17 @@ fn byte_strings_in_a_row_are_those_one_by_one() {
 }
 
 #[test]
+fn a_number_is_its_digits() {
+    let edges =
+        (0..20).flat_map(|power| [10_i128.pow(power) - 1, 10_i128.pow(power), 10_i128.pow(power) + 1]);
+    let numbers = edges.flat_map(|edge| [edge, -edge]).filter_map(|number| i64::try_from(number).ok());
+    for number in numbers.chain([i64::MIN, i64::MAX]) {
+        let line = written(Protocol::Resp2, |sink| sink.int(number));
+        assert_eq!(String::from_utf8_lossy(&line), format!(":{number}\r\n"));
+    }
+}
+
+#[test]
 fn values_in_a_row_are_those_one_by_one() {
     let (large, short) = (SharedBytes::new(vec![b'x'; PIN_BYTES_MIN]), SharedBytes::new(vec![b'y'; 100]));
     let values = [

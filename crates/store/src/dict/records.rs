@@ -59,6 +59,7 @@ impl Arena {
         Self { chunks: Vec::new(), free: Vec::new(), bytes: 0, live_units: 0, touched_units: 0, bump: 0 }
     }
     /// Memory of all of it.
+    #[inline]
     const fn memory_bytes(&self) -> usize {
         self.bytes + self.chunks.capacity() * size_of::<Vec<u8>>() + self.free.capacity() * 4
     }
@@ -193,9 +194,15 @@ impl Records {
         Self { arena: Arena::new(), old: None, generation: 0, large: None }
     }
     /// Memory of everything.
+    #[inline]
     pub(crate) fn memory_bytes(&self) -> usize {
+        let beside = if self.old.is_none() && self.large.is_none() { 0 } else { self.memory_bytes_beside() };
+        self.arena.memory_bytes() + beside
+    }
+    #[cold]
+    fn memory_bytes_beside(&self) -> usize {
         let old = self.old.as_ref().map_or(0, |old| size_of::<Arena>() + old.memory_bytes());
-        self.arena.memory_bytes() + old + self.large.as_ref().map_or(0, |large| large.memory_bytes())
+        old + self.large.as_ref().map_or(0, |large| large.memory_bytes())
     }
     /// Makes room for a record of `len` bytes, which are then written through [`Records::bytes_mut`].
     pub(crate) fn alloc(&mut self, len: usize) -> Handle {

@@ -368,8 +368,9 @@ impl Heap {
     /// Opens a value for change in place. Changes in size of what it owns must be told to [`Heap::grow_owned`].
     #[inline]
     pub(crate) fn value_mut(&mut self, db: usize, found: Found) -> ValueMut<'_> {
-        // SAFETY: a pointer in the table is a live entry, and `&mut self` keeps everyone else away for the borrow.
-        unsafe { value_mut(self.tables[db].at(found.pos).entry()) }
+        debug_assert!(self.tables[db].at(found.pos) == found.tagged);
+        // SAFETY: as for `entry`; `&mut self` keeps everyone else away for the borrow.
+        unsafe { value_mut(found.tagged.entry()) }
     }
 
     /// Counts a change in what entries own.

@@ -82,7 +82,7 @@ impl<'a> HashMut<'a> {
         }
         let (backing, now_ms) = (self.backing, self.now_ms);
         let dict = self.table();
-        let found = dict.find_record(field).map(|(spot, record)| (spot, record.expire_ms));
+        let found = dict.seek(field).map(|(spot, record)| (spot, record.expire_ms));
         let old_ms = found.map_or(now_ms, |(_, expire_ms)| expire_ms);
         let is_new = old_ms <= now_ms;
         let expire_ms = match expiry {
@@ -90,10 +90,9 @@ impl<'a> HashMut<'a> {
             FieldExpiry::None | FieldExpiry::Keep => NEVER,
             FieldExpiry::At(at) => at,
         };
-        if let Some((spot, _)) = found {
-            dict.replace_tidily(spot, value, expire_ms);
-        } else {
-            dict.insert(field, value, expire_ms, backing);
+        match found {
+            Ok((spot, _)) => dict.replace_tidily(spot, value, expire_ms),
+            Err(absent) => drop(dict.insert_sought(absent, (field, value, expire_ms), backing)),
         }
         (is_new, expire_ms)
     }

@@ -20,6 +20,8 @@ use crate::leb;
 const GAP_BYTES_MAX: usize = 512;
 /// The longest LEB128 of a length: 5 bytes say 2^35 − 1.
 const VARINT_BYTES_MAX: usize = 5;
+/// Up to here the length and the size of an element take a byte each.
+const SHORT_BYTES_MAX: usize = 126;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {
@@ -81,7 +83,8 @@ impl<'a> ChunkRef<'a> {
                 start = next;
             }
         }
-        let (size, tail) = read_size_back(&self.buf[..at]);
+        let last = self.buf[at - 1];
+        let (size, tail) = if last < 128 { (last as usize, 1) } else { read_size_back(&self.buf[..at]) };
         let start = at - tail - size;
         let (len, head) = leb::read(&self.buf[start..]);
         Some((&self.buf[start + head..start + head + len], start))
@@ -133,7 +136,11 @@ const fn varint_bytes(value: usize) -> usize {
 }
 
 /// Bytes that an element takes in a chunk.
+#[inline]
 pub(super) const fn packed_bytes(len: usize) -> usize {
+    if len <= SHORT_BYTES_MAX {
+        return len + 2;
+    }
     let size = varint_bytes(len) + len;
     size + varint_bytes(size)
 }
@@ -147,7 +154,19 @@ fn write_varint(out: &mut [u8], mut value: usize) {
 }
 
 /// Writes an element over `out`, which has exactly its packed size, or that without the size behind.
+#[inline]
 fn write_element(out: &mut [u8], element: &[u8]) {
+    let len = element.len();
+    if len > SHORT_BYTES_MAX {
+        return write_long(out, element);
+    }
+    out[0] = len as u8;
+    out[1..=len].copy_from_slice(element);
+    if let Some(last) = out.get_mut(len + 1) {
+        *last = len as u8 + 1;
+    }
+}
+fn write_long(out: &mut [u8], element: &[u8]) {
     let head = varint_bytes(element.len());
     let size = head + element.len();
     write_varint(&mut out[..head], element.len());
@@ -159,7 +178,11 @@ fn write_element(out: &mut [u8], element: &[u8]) {
 }
 
 /// Bytes of the size behind an element.
+#[inline]
 const fn tail_bytes(len: usize) -> usize {
+    if len <= SHORT_BYTES_MAX {
+        return 1;
+    }
     varint_bytes(varint_bytes(len) + len)
 }
 
@@ -210,7 +233,17 @@ impl Chunk {
     }
 
     pub(super) fn push_back(&mut self, element: &[u8]) {
-        self.insert_at(self.buf.len(), element);
+        let len = element.len();
+        if len > SHORT_BYTES_MAX {
+            return self.insert_at(self.buf.len(), element);
+        }
+        let need = self.count_in(len);
+        self.reserve(need);
+        self.buf.push(len as u8);
+        self.buf.extend_from_slice(element);
+        if !self.bare {
+            self.buf.push(len as u8 + 1);
+        }
     }
     pub(super) fn push_front(&mut self, element: &[u8]) {
         let need = self.count_in(element.len());
@@ -275,17 +308,48 @@ impl Chunk {
         self.buf
     }
 
+    /// Makes room behind the elements.
+    #[inline]
+    fn reserve(&mut self, need: usize) {
+        let end = self.buf.len();
+        if need > self.buf.capacity() - end {
+            // A quarter more, not double: a compact list should stay compact.
+            self.buf.reserve_exact(need + end / 4);
+        }
+    }
     /// Inserts before the element at offset `at`.
     pub(super) fn insert_at(&mut self, at: usize, element: &[u8]) {
         let need = self.count_in(element.len());
         let end = self.buf.len();
-        if end == self.buf.capacity() || end + need > self.buf.capacity() {
-            // A quarter more, not double: a compact list should stay compact.
-            self.buf.reserve_exact(need + end / 4);
-        }
+        self.reserve(need);
         self.buf.resize(end + need, 0);
         self.buf.copy_within(at..end, at + need);
         write_element(&mut self.buf[at..at + need], element);
+    }
+    /// Removes the first element after showing it to `taken`.
+    pub(super) fn pop_front<R>(&mut self, taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let (element, next) = self.element(self.first_offset())?;
+        let (len, result) = (element.len(), taken(element));
+        self.start = next as u32;
+        self.count_out(len);
+        Some(result)
+    }
+    /// Removes the last element after showing it to `taken`.
+    pub(super) fn pop_back<R>(&mut self, taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let (element, from) = self.element_before(self.end_offset())?;
+        let (len, result) = (element.len(), taken(element));
+        self.buf.truncate(from);
+        self.count_out(len);
+        Some(result)
+    }
+    /// An element of so many bytes has gone.
+    #[inline]
+    fn count_out(&mut self, len: usize) {
+        self.count -= 1;
+        if self.bare {
+            self.left_out -= tail_bytes(len) as u32;
+        }
+        self.tighten();
     }
     /// Removes the element at offset `at`.
     pub(super) fn remove_at(&mut self, at: usize) {

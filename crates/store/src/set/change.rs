@@ -97,10 +97,8 @@ impl<'a> SetMut<'a> {
         }
         let backing = self.backing;
         let dict = self.table();
-        if dict.contains(member) {
-            return false;
-        }
-        dict.insert(member, b"", NEVER, backing);
+        let Err(absent) = dict.seek(member) else { return false };
+        dict.insert_sought(absent, (member, b"", NEVER), backing);
         true
     }
     /// Removes a member. Says whether it was there.

@@ -230,11 +230,11 @@ impl ShardGuard<'_> {
         self.purge_fields(op, key);
         let now_ms = self.seen_at(op);
         let create = create.then_some((|| Object::Hash(Hash::default())) as fn() -> Object);
-        let (backing, ahead) = (self.keyspace.backing(), op.ahead);
+        let (keyspace, ahead) = (self.keyspace, op.ahead);
         self.change_object(op, key, create, |object, pen| match object {
             Object::Hash(hash) => Ok({
                 hash.look_ahead(ahead);
-                change(&mut HashMut::new(hash, limits, backing).with(now_ms, pen))
+                change(&mut HashMut::new(hash, limits, keyspace.backing()).with(now_ms, pen))
             }),
             _ => Err(WrongType),
         })
@@ -250,11 +250,11 @@ impl ShardGuard<'_> {
         change: impl FnOnce(&mut SetMut<'_>) -> Changed<R>,
     ) -> Result<Option<R>, WrongType> {
         let create = create.then_some((|| Object::Set(Set::default())) as fn() -> Object);
-        let (backing, ahead) = (self.keyspace.backing(), op.ahead);
+        let (keyspace, ahead) = (self.keyspace, op.ahead);
         self.change_object(op, key, create, |object, pen| match object {
             Object::Set(set) => Ok({
                 set.look_ahead(ahead);
-                change(&mut SetMut::new(set, limits, backing).with(pen))
+                change(&mut SetMut::new(set, limits, keyspace.backing()).with(pen))
             }),
             _ => Err(WrongType),
         })
@@ -270,11 +270,11 @@ impl ShardGuard<'_> {
         change: impl FnOnce(&mut SortedSetMut<'_>) -> Changed<R>,
     ) -> Result<Option<R>, WrongType> {
         let create = create.then_some((|| Object::SortedSet(SortedSet::default())) as fn() -> Object);
-        let (backing, ahead) = (self.keyspace.backing(), op.ahead);
+        let (keyspace, ahead) = (self.keyspace, op.ahead);
         self.change_object(op, key, create, |object, pen| match object {
             Object::SortedSet(set) => Ok({
                 set.look_ahead(ahead);
-                change(&mut SortedSetMut::new(set, limits, backing).with(pen))
+                change(&mut SortedSetMut::new(set, limits, keyspace.backing()).with(pen))
             }),
             _ => Err(WrongType),
         })

@@ -4,7 +4,7 @@
 use super::compact::{COUNT_MAX, Compact};
 use super::tree::{Item, Tree};
 use super::{Large, Repr, Scored, SortedSet, SortedSetLimits, SortedSetRef, order_in, score_of};
-use crate::dict::{Dict, NEVER, Waste};
+use crate::dict::{Absent, Dict, NEVER, Waste};
 use crate::effect::Effect;
 use crate::reaper::Backing;
 use crate::recorder::Pen;
@@ -230,7 +230,11 @@ fn same(one: f64, other: f64) -> bool {
 
 impl Large {
     fn insert(&mut self, pair: Scored<'_>, backing: Backing<'_>) {
-        let handle = self.dict.insert(pair.member, &pair.score.to_le_bytes(), NEVER, backing);
+        self.insert_sought(self.dict.absent(pair.member), pair, backing);
+    }
+    fn insert_sought(&mut self, absent: Absent, pair: Scored<'_>, backing: Backing<'_>) {
+        let record = (pair.member, &pair.score.to_le_bytes()[..], NEVER);
+        let handle = self.dict.insert_sought(absent, record, backing);
         let Self { dict, tree, .. } = self;
         tree.insert(Item { score: pair.score, handle }, |item| order_in(dict, item, pair).is_lt());
     }
@@ -240,13 +244,16 @@ impl Large {
         choose: impl FnOnce(Option<f64>) -> Option<f64>,
         backing: Backing<'_>,
     ) -> (Option<f64>, Option<f64>) {
-        let Some((spot, old)) = self.dict.find_record(member).map(|(spot, record)| (spot, score_of(&record)))
-        else {
-            let new = choose(None);
-            if let Some(score) = new {
-                self.insert(Scored { member, score }, backing);
+        let found = self.dict.seek(member).map(|(spot, record)| (spot, score_of(&record)));
+        let (spot, old) = match found {
+            Ok(found) => found,
+            Err(absent) => {
+                let new = choose(None);
+                if let Some(score) = new {
+                    self.insert_sought(absent, Scored { member, score }, backing);
+                }
+                return (None, new);
             }
-            return (None, new);
         };
         let chosen = choose(Some(old)).filter(|&score| !same(score, old));
         let Some(score) = chosen else { return (Some(old), Some(old)) };

@@ -288,6 +288,7 @@ impl Array {
         self.buckets
     }
     /// Memory of the buckets, and of the hints whether they are there yet or not.
+    #[inline]
     pub(crate) const fn bytes(&self) -> usize {
         self.count as usize * size_of::<Bucket>() + self.count.div_ceil(GROUP_BUCKETS) as usize * 8
     }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use weft_store::set::intersect;
-use weft_store::{Changed, Key, Object, Set, SetMut, SetRef};
+use weft_store::{Changed, Key, Object, Set, SetLimits, SetMut, SetRef};
 
 use crate::args::Args;
 use crate::commands::common::collection::{
@@ -34,6 +34,9 @@ pub(crate) const LIST: &[Entry] = &[
     ("SSCAN", Scope::Keys, sscan),
 ];
 
+/// For what only takes members out: no set becomes larger, and any limits will do.
+const NO_LIMIT_MET: SetLimits = SetLimits { ints_max: 0, entries_max: 0, value_bytes_max: 0 };
+
 /// The set at a key, for reading.
 fn read<'c>(context: &'c mut Context<'_, '_>, key: &Key<'_>) -> Result<Option<SetRef<'c>>> {
     let (shard, mut op) = context.shard(key)?;
@@ -63,9 +66,8 @@ fn remove<'a>(
     key: &Key<'_>,
     members: impl Iterator<Item = &'a [u8]>,
 ) -> Result<usize> {
-    let limits = context.set_limits();
     let (shard, mut op) = context.shard(key)?;
-    let gone = shard.change_set(&mut op, key, false, limits, |set| {
+    let gone = shard.change_set(&mut op, key, false, NO_LIMIT_MET, |set| {
         let gone = members.filter(|member| set.remove(member)).count();
         Changed { changed: gone > 0, result: gone }
     })?;
@@ -189,10 +191,9 @@ fn pop_some(
     count: usize,
     sink: &mut ReplySink<'_>,
 ) -> Result<usize> {
-    let limits = context.set_limits();
     let popped = context.with_dice(|context, dice| {
         let (shard, mut op) = context.shard(key)?;
-        let popped = shard.change_set(&mut op, key, false, limits, |set| {
+        let popped = shard.change_set(&mut op, key, false, NO_LIMIT_MET, |set| {
             let pop = |_: &usize| set.pop(dice, |member| sink.bulk(member)).is_some();
             let popped = (0..count).take_while(pop).count();
             Changed { result: popped, changed: popped > 0 }
