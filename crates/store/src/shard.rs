@@ -370,7 +370,9 @@ impl<'b> ShardGuard<'b> {
     /// Tells of a write. Says whether what follows it waits for commit.
     #[cold]
     fn wrote_wanted(&mut self, op: &mut Op<'_>, key: &Key<'_>, wanted: u32, by_itself: bool) -> bool {
-        self.tell(op, wanted, key.bytes, &Effect::Wrote { by_itself });
+        if wanted & !wants::UNDO != 0 {
+            self.tell(op, wanted, key.bytes, &Effect::Wrote { by_itself });
+        }
         let Some(journal) = &mut op.recorder.journal else { return false };
         journal.wrote(op.db, key.hash);
         journal.count(Counter::Writes, 1);

@@ -218,7 +218,10 @@ impl Journal {
         self.kept.clear();
     }
     pub(crate) fn wrote(&mut self, db: u8, hash: u64) {
-        self.writes.push((db, hash));
+        // Many operations write one key again and again. What was written before a savepoint is written behind it too.
+        if self.writes.last() != Some(&(db, hash)) {
+            self.writes.push((db, hash));
+        }
     }
     /// Counts at commit. Says whether this counter waits.
     pub(crate) fn count(&mut self, counter: Counter, by: i64) -> bool {

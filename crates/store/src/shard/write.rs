@@ -125,7 +125,9 @@ impl ShardGuard<'_> {
         };
         let wanted = self.wanted(op, key);
         let kept = if wanted != 0 {
-            self.tell_set(op, (wanted, key), (&value, expire_ms), effect_by);
+            if wanted & !wants::UNDO != 0 {
+                self.tell_set(op, (wanted, key), (&value, expire_ms), effect_by);
+            }
             self.keep_whole(op, key, found, wanted)
         } else {
             None

@@ -243,12 +243,12 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         Err(String::new())
     }
 
-    /// A command's arguments, with the hash of its first key where it was needed here, if the locks of its keys are
-    /// held or can be had at once.
-    fn with_keys<'k>(&mut self, args: &Args<'k>) -> Option<Args<'k>> {
+    /// Whether the locks of a command's keys are held or can be had at once. The hash of the first one, where it was
+    /// needed here, goes with the arguments.
+    fn covers_keys(&mut self, args: &mut Args<'_>) -> bool {
         let context = self.inner.context();
         let keyspace = &context.engine.keyspace;
-        let Locked::Guards(guards) = &mut context.locked else { return Some(*args) };
+        let Locked::Guards(guards) = &mut context.locked else { return true };
         let (mut all, mut added, mut first) = (true, false, None);
         keys::each(args, |index| {
             let key = args.key(keyspace, index);
@@ -259,13 +259,12 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             }
         });
         self.undeclared |= added;
-        if !all {
-            return None;
+        if let Some((index, hash)) = first
+            && let Ok(index) = u16::try_from(index)
+        {
+            args.set_key(index, hash);
         }
-        Some(match first {
-            Some((index, hash)) => u16::try_from(index).map_or(*args, |index| args.with_key(index, hash)),
-            None => *args,
-        })
+        all
     }
 
     /// Why a command does not run; nothing is told where the script has strayed.
@@ -299,12 +298,12 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
         let mut composed = std::mem::take(&mut self.inner.context().local.composed);
         composed.clear();
         words.iter().for_each(|word| composed.push(word));
-        let ran = self.run_found(id, &composed.args(id.spec()));
+        let ran = self.run_found(id, &mut composed.args(id.spec()));
         composed.clear();
         self.inner.context().local.composed = composed;
         ran
     }
-    fn run_found(&mut self, id: CommandId, args: &Args<'_>) -> Result<(), Failure> {
+    fn run_found(&mut self, id: CommandId, args: &mut Args<'_>) -> Result<(), Failure> {
         // What may be told to others counts as a write: a pause of writes lets what is read-only pass.
         let writes = id.spec().flags & (flag::WRITE | flag::MAY_REPLICATE) != 0;
         let handler = match self.inner.admit(args) {
@@ -320,11 +319,10 @@ impl<'r, 'c, 'a, 'b> ScriptRun<'r, 'c, 'a, 'b> {
             self.inner.rejected(id, 1);
             return Err(READ_ONLY.to_owned().into());
         }
-        let Some(known) = self.with_keys(args) else {
+        if !self.covers_keys(args) {
             self.strayed = true;
             return Err(String::new().into());
-        };
-        let args = &known;
+        }
         if writes {
             self.begin_writing(id.spec().flags & flag::WRITE != 0)?;
             self.check_undo()?;
