@@ -77,6 +77,14 @@ fn encodings_are_valkeys() {
     assert_eq!(bench.text(client, "OBJECT ENCODING l"), "quicklist");
     bench.text(client, "RPOP l");
     assert_eq!(bench.text(client, "OBJECT ENCODING l"), "listpack");
+    // What moves within a list is not in it twice.
+    let large = "x".repeat(5000);
+    for elements in [large.clone(), format!("{large} a")] {
+        bench.text(client, "DEL l");
+        bench.text(client, &format!("RPUSH l {elements}"));
+        assert_eq!(bench.text(client, "LMOVE l l LEFT RIGHT"), large);
+        assert_eq!(bench.text(client, "OBJECT ENCODING l"), "listpack");
+    }
 }
 
 /// The destination of BLMOVE lies in a shard that the writer has not locked.

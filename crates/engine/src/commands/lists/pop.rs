@@ -179,14 +179,15 @@ pub(super) fn move_between(
     let mut element = Vec::new();
     let (shard, mut op) = context.shard(from)?;
     let emptied = shard.change_list(&mut op, from, false, limit, |list| {
-        if same {
-            // Put in before it is taken out: a list that is empty in between would be another one, without an expiry,
-            // for whoever follows its effects one by one.
+        if same && list.len() == 1 {
+            // It stays where it is: a list that is empty in between would be another one, without an expiry, for
+            // whoever follows its effects one by one.
             element.extend(list.view().peek(pop_end).into_iter().flatten());
-            list.push(push_end, &element);
-            list.pop(pop_end, |_| ());
         } else {
             list.pop(pop_end, |bytes| element.extend_from_slice(bytes));
+            if same {
+                list.push(push_end, &element);
+            }
         }
         Changed::yes(list.is_empty())
     })?;
