@@ -85,6 +85,28 @@ fn encodings_are_valkeys() {
         assert_eq!(bench.text(client, "LMOVE l l LEFT RIGHT"), large);
         assert_eq!(bench.text(client, "OBJECT ENCODING l"), "listpack");
     }
+    // Nor is it left out where a quicklist is looked at whether it has become short.
+    bench.text(client, "DEL l");
+    bench.text(client, &format!("RPUSH l {large}"));
+    bench.text(client, &format!("RPUSH l {large}"));
+    bench.text(client, "RPUSH l a");
+    bench.text(client, "LPOP l");
+    for _ in 0..2 {
+        assert_eq!(bench.text(client, "OBJECT ENCODING l"), "quicklist");
+        assert_eq!(bench.text(client, "LMOVE l l LEFT RIGHT"), large);
+        assert_eq!(bench.text(client, "OBJECT ENCODING l"), "quicklist");
+        assert_eq!(bench.text(client, "LMOVE l l LEFT RIGHT"), "a");
+    }
+    // One element is looked at too: here the limit has been raised since.
+    let half = "x".repeat(3000);
+    bench.text(client, "CONFIG SET list-max-listpack-size -1");
+    for command in ["DEL l", &format!("RPUSH l {half} {half}"), "LPOP l"] {
+        bench.text(client, command);
+    }
+    bench.text(client, "CONFIG SET list-max-listpack-size -5");
+    assert_eq!(bench.text(client, "OBJECT ENCODING l"), "quicklist");
+    assert_eq!(bench.text(client, "LMOVE l l LEFT RIGHT"), half);
+    assert_eq!(bench.text(client, "OBJECT ENCODING l"), "listpack");
 }
 
 /// The destination of BLMOVE lies in a shard that the writer has not locked.

@@ -43,6 +43,10 @@ fn inside_belongs_to_the_command_over_every_way_to_write() {
         "EXPIRE user:4 100",
         "LPUSH user:l a",
         "LPOP user:l",
+        "RPUSH user:r a b",
+        "LMOVE user:r user:r LEFT RIGHT",
+        "RPOP user:r",
+        "LMOVE user:r user:r LEFT RIGHT",
         "GET user:4",
         "SETNX user:4 q",
     ] {
@@ -66,14 +70,17 @@ fn inside_belongs_to_the_command_over_every_way_to_write() {
             "set:expire:1",
             "set:hset:1",
             "set:incr:3",
+            "set:lmove:2",
             "set:lpush:1",
             "set:mset:2",
             "set:rename:1",
+            "set:rpop:1",
+            "set:rpush:1",
             "set:set:1"
         ]
     );
     let stats = bench.text(client, "TRIGGER STATS t");
-    assert!(stats.contains("fired:15 failed:0"), "{stats}");
+    assert!(stats.contains("fired:19 failed:0"), "{stats}");
 }
 
 /// A command that gives a key a time that is over deletes it, whatever the notification is called.

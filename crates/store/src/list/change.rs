@@ -37,6 +37,11 @@ impl<'a> ListMut<'a> {
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
+    /// Whether it is one chunk, a `listpack`.
+    #[must_use]
+    pub const fn is_compact(&self) -> bool {
+        self.list.is_compact()
+    }
     /// Makes a compact list a row of chunks if `count` more elements of `bytes` together are too much for it. What adds
     /// several elements at once calls it before the first.
     pub fn expect(&mut self, bytes: usize, count: usize) {

@@ -179,15 +179,22 @@ pub(super) fn move_between(
     let mut element = Vec::new();
     let (shard, mut op) = context.shard(from)?;
     let emptied = shard.change_list(&mut op, from, false, limit, |list| {
-        if same && list.len() == 1 {
-            // It stays where it is: a list that is empty in between would be another one, without an expiry, for
+        if !same {
+            list.pop(pop_end, |bytes| element.extend_from_slice(bytes));
+        } else if list.len() == 1 {
+            // It is put where it stands: a list that is empty in between would be another one, without an expiry, for
             // whoever follows its effects one by one.
             element.extend(list.view().peek(pop_end).into_iter().flatten());
-        } else {
+            list.set(0, &element);
+        } else if list.is_compact() {
+            // Taken out first: with it twice the list could be too much for one chunk.
             list.pop(pop_end, |bytes| element.extend_from_slice(bytes));
-            if same {
-                list.push(push_end, &element);
-            }
+            list.push(push_end, &element);
+        } else {
+            // Put in first: without it the list could be little enough for one chunk.
+            element.extend(list.view().peek(pop_end).into_iter().flatten());
+            list.push(push_end, &element);
+            list.pop(pop_end, |_| ());
         }
         Changed::yes(list.is_empty())
     })?;
