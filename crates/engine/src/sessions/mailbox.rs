@@ -48,7 +48,7 @@ pub enum Message {
     Unblock(Recipient, End),
     /// Clients that wait for the end of CLIENT PAUSE may go on.
     Resume,
-    /// More epochs are safe, or what is held never will be: look at it.
+    /// More epochs are safe, or what is withheld never will be: look at it.
     Safe,
     /// There are more events for the clients that follow them (`crate::feed`).
     Events,

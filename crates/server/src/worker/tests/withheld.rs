@@ -50,7 +50,7 @@ fn each_reply_waits_for_its_own_epoch() {
 }
 
 #[test]
-fn what_is_sent_early_is_held_too() {
+fn what_is_sent_early_is_withheld_too() {
     for len in [100, PIN_BYTES_MIN] {
         let (mut alone, [mut client]) = Alone::with_clients();
         let value = vec![b'x'; len];
@@ -223,7 +223,7 @@ fn a_channel_waits_and_others_go_on() {
 }
 
 #[test]
-fn who_leaves_gets_what_was_held() {
+fn who_leaves_gets_what_was_withheld() {
     for first in [&b"PING\r\n"[..], &[3, 0, 0, 0]] {
         let (mut alone, [mut client]) = Alone::with_clients();
         client.write_all(first).expect("it fits into the socket");
@@ -264,7 +264,7 @@ fn come_by(alone: &mut Alone, client: &mut UnixStream) -> (Vec<u8>, bool) {
     (all, false)
 }
 
-/// A server whose only client has its later replies held, and has asked: nothing comes.
+/// A server whose only client has its later replies withheld, and has asked: nothing comes.
 fn asked(first: &[u8], then: &[u8]) -> (Alone, UnixStream) {
     let (mut alone, [mut client]) = Alone::with_clients();
     client.write_all(first).expect("it fits into the socket");
