@@ -1,12 +1,12 @@
 //! Owns: groups of effects on their way from the workers to who reads them elsewhere: the order in which they come
 //! out. Does not own: where they wait (`outbox`); what readers do with them; when a group ends (`crate::recorder`).
 //!
-//! **Order.** Under its locks a group takes the epoch and the next count of each shard that it writes, or copies from:
-//! what is told of a copy names its source. Locks are held until the group ends, so both agree with the order in which
-//! groups became true: whoever comes behind another in some shard has a later count there, and no earlier epoch. The
-//! merger begins an epoch, waits until every worker has left those before it, and gives their groups: epoch by epoch,
-//! and inside one as soon as all those before it in each of its shards were given. So nothing comes out before its
-//! cause, also where the cause was seen over a client.
+//! **Order.** Under its locks a group takes the next count of each shard that it writes, or copies from, and the epoch
+//! of the last one: what is told of a copy names its source. Locks are held until the group ends, so both agree with
+//! the order in which groups became true: whoever comes behind another in some shard has a later count there, and no
+//! earlier epoch. The merger begins an epoch, waits until every worker has left those before it, and gives their
+//! groups: epoch by epoch, and inside one as soon as all those before it in each of its shards were given. So nothing
+//! comes out before its cause, also where the cause was seen over a client.
 //!
 //! **Bounds.** [`Keyspace::is_behind`] says that the merger has more than its share waiting: the engine then holds
 //! writes back, as during a pause. At twice that in small groups, groups are thrown away, and the merger says

@@ -34,7 +34,7 @@ pub struct Recorder {
     numbers: Vec<(usize, u64)>,
     /// The shards that the present group has written, ascending, with the count that it has of each.
     shards: Vec<(u32, u64)>,
-    /// Of the present group, if it has shards; else of the last one that had.
+    /// Of the present group's last shard, if it has any; else of the last group that had.
     epoch: Cell<u64>,
     outbox: Option<Arc<Outbox>>,
     /// Nothing more is told elsewhere.
@@ -127,13 +127,12 @@ impl Recorder {
     pub fn tell_event(&mut self, db: u8, key: &Key<'_>, class: u32, name: &str) {
         self.tape.push(db, key.bytes(), &Effect::Event { class, name });
     }
-    /// The present group writes to a shard, whose lock is held: takes its next count, once for each group, and with the
-    /// first one the epoch.
+    /// The present group writes to a shard, whose lock is held: takes its next count, once for each group, and the
+    /// present epoch. A script locks shards one after the other: in the last one others may have written meanwhile, in
+    /// later epochs than that of its first one.
     pub(crate) fn enter_shard(&mut self, shard: u32, count: &mut u64, epoch: impl FnOnce() -> u64) {
         if let Err(at) = self.shards.binary_search_by_key(&shard, |(shard, _)| *shard) {
-            if self.shards.is_empty() {
-                self.epoch.set(epoch());
-            }
+            self.epoch.set(epoch());
             *count += 1;
             self.shards.insert(at, (shard, *count));
         }

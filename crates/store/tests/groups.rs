@@ -112,6 +112,31 @@ fn a_copy_stands_between_the_writes_of_its_source() {
     }
 }
 
+/// A script takes the lock of a key that it has not declared when it comes to it: meanwhile others may have written
+/// there, in later epochs than the one in which its group began.
+#[test]
+fn a_group_that_comes_late_to_a_shard_is_behind_those_who_were_there() {
+    let keyspace = keyspace();
+    let (mut one, mut two) = (keyspace.worker().unwrap(), keyspace.worker().unwrap());
+    let mut merger = keyspace.worker().unwrap().merger(wants::VALUES).unwrap();
+    let (mut first, mut second) = (recorder(&keyspace), recorder(&keyspace));
+    let (a, b) = (keyspace.key(b"a"), keyspace.key(b"b"));
+    assert_ne!(keyspace.shard_of(&a), keyspace.shard_of(&b), "or it shows nothing");
+    let batch = one.enter();
+    let mut guards = batch.lock_keys([&a]);
+    guards.shard(&a).set(&mut Op::new(0, 1, &mut first), &a, NewValue::Int(1), Expiry::None);
+    assert_eq!(poll(&mut merger), Ok(vec![]), "another epoch begins");
+    set(&two.enter(), &mut second, &["b"], 2);
+    assert!(guards.try_cover(&b));
+    guards.shard(&b).set(&mut Op::new(0, 1, &mut first), &b, NewValue::Int(3), Expiry::None);
+    first.end_group();
+    first.clear();
+    drop(guards);
+    drop(batch);
+    set(&two.enter(), &mut second, &["a", "b"], 4);
+    assert_eq!(poll(&mut merger).unwrap(), ["b=2", "a=1 b=3", "a=4 b=4"]);
+}
+
 #[test]
 fn a_later_epoch_waits_for_those_who_are_in_an_earlier_one() {
     let keyspace = keyspace();
