@@ -49,6 +49,8 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 const SLEEP_WITHHELD: Duration = Duration::from_micros(50);
 /// How long until a log that failed is begun anew, or room is asked for again.
 const RETRY: Duration = Duration::from_secs(1);
+/// How long who has failed waits for batches that had begun before: those of scripts may take longer.
+const BATCHES_MAX: Duration = Duration::from_secs(1);
 /// How often save points are looked at.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -328,6 +330,8 @@ impl Keeper {
         self.engine.refuse_writes(Refuser::Log, Some(&why));
         self.is_ahead = true;
         self.engine.durable.log.has_failed.store(true, Relaxed);
+        // What was let in before waits, with its replies, for the log that is lost, and is told so.
+        self.engine.keyspace.outlast_batches(BATCHES_MAX);
         self.engine.end_synced(true);
         self.engine.hold_writes_back(false);
         self.fail_waiting();

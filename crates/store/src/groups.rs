@@ -19,12 +19,13 @@ pub(crate) use outbox::{LARGE_BYTES, Outbox, Row};
 use crate::effect::{Read, wants};
 use crate::entry::heap::Key;
 use crate::keyspace::{Keyspace, Worker};
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, Pause, lock};
 use outbox::{Backlog, Frames, Queue};
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, fence,
 };
+use std::time::{Duration, Instant};
 
 /// Bytes of groups that may wait for the merger before writes are held back.
 pub const BACKLOG_BYTES: usize = 64 << 20;
@@ -181,6 +182,18 @@ impl Keyspace {
     #[must_use]
     pub fn present_epoch(&self) -> u64 {
         self.directory.domain.epoch()
+    }
+    /// Waits until all batches are over that have begun, for so long at most. Says whether they are. Not inside of one.
+    pub fn outlast_batches(&self, most: Duration) -> bool {
+        let (domain, begun) = (&self.directory.domain, Instant::now());
+        let (behind, mut pause) = (domain.epoch() + 1, Pause::default());
+        while domain.advance() < behind {
+            if begun.elapsed() >= most {
+                return false;
+            }
+            pause.wait();
+        }
+        true
     }
     /// Whether more groups wait for the merger than should, or more keys to be saved: writes are to be held back. What
     /// no merger takes holds nobody back.

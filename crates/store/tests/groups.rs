@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 use weft_store::effect::{Effect, Text};
 use weft_store::{
@@ -135,6 +136,16 @@ fn a_group_that_comes_late_to_a_shard_is_behind_those_who_were_there() {
     drop(batch);
     set(&two.enter(), &mut second, &["a", "b"], 4);
     assert_eq!(poll(&mut merger).unwrap(), ["b=2", "a=1 b=3", "a=4 b=4"]);
+}
+
+#[test]
+fn batches_that_have_begun_are_outlasted() {
+    let keyspace = keyspace();
+    let mut one = keyspace.worker().unwrap();
+    let batch = one.enter();
+    assert!(!keyspace.outlast_batches(Duration::from_millis(5)), "it is not over");
+    drop(batch);
+    assert!(keyspace.outlast_batches(Duration::ZERO), "nobody is inside");
 }
 
 #[test]
