@@ -114,6 +114,21 @@ fn other(rng: &mut XorShift, client: usize) -> String {
     }
 }
 
+/// A transaction as clients send it: whole, in one piece.
+fn transaction(rng: &mut XorShift) -> Vec<String> {
+    let mut list = vec!["MULTI".to_owned()];
+    for _ in 0..1 + rng.below(4) {
+        list.push(match rng.below(16) {
+            // The transaction is lost.
+            0 => pick(rng, &["INCR", "SADD set:0", "HSET hash:0 a"]).to_owned(),
+            1 => pick(rng, &["GET number:1", "SET number:2 7"]).to_owned(),
+            _ => command(rng),
+        });
+    }
+    list.push("EXEC".into());
+    list
+}
+
 /// Replies and pushes, each in their order: in a batch, pushes come behind the replies.
 #[derive(Default, Debug, PartialEq)]
 struct Heard {
@@ -232,8 +247,13 @@ fn neighbours_do_what_the_full_way_does() {
         let lists: Vec<(u32, Vec<String>)> = (0..3)
             .map(|at| {
                 let mut list = Vec::new();
-                for _ in 0..rng.below(COMMANDS_MAX) {
-                    list.push(if rng.below(24) == 0 { other(&mut rng, at) } else { command(&mut rng) });
+                let count = rng.below(COMMANDS_MAX) as usize;
+                while list.len() < count {
+                    match rng.below(24) {
+                        0 => list.push(other(&mut rng, at)),
+                        1..=3 => list.extend(transaction(&mut rng)),
+                        _ => list.push(command(&mut rng)),
+                    }
                 }
                 (batched.clients[at], list)
             })
@@ -347,4 +367,39 @@ fn a_long_reply_among_short_ones_begins_where_it_is_said_to() {
     let replies = bench.run_batch(&[(client, commands)]).remove(0);
     assert_eq!(replies.len(), 14);
     assert_eq!(replies.iter().filter(|reply| show(reply).len() >= 5000).count(), 2);
+}
+
+/// Nothing behind EXEC need wait to be read where what it runs has come in front of it, and is nothing that what is
+/// behind must wait for.
+#[test]
+fn exec_is_a_barrier_unless_its_transaction_is_whole() {
+    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
+        let (mut bench, [client, other]) = Bench::with_clients([protocol; 2]);
+        let mut ends = |words: &[(u32, &str)]| {
+            let mut barrier = false;
+            for (client, command) in words {
+                assert!(!barrier, "only the last is asked for: {words:?}");
+                barrier = bench.feed(*client, &command.split(' ').map(str::as_bytes).collect::<Vec<_>>());
+            }
+            bench.run_fed();
+            bench.take(client);
+            bench.take(other);
+            barrier
+        };
+        // Requests are known by how others began: each the first time, and again.
+        for _ in 0..3 {
+            assert!(ends(&[(client, "EXEC")]));
+            assert!(!ends(&[(client, "MULTI"), (client, "INCR k"), (client, "GET k"), (client, "EXEC")]));
+            assert!(!ends(&[(client, "MULTI"), (client, "EXEC")]));
+            assert!(!ends(&[(client, "MULTI"), (client, "INCR k")]));
+            assert!(ends(&[(client, "GET k"), (client, "EXEC")]), "it began before");
+            let spoilt = ["PING", "CLIENT REPLY ON", "DISCARD", "NOTHING"];
+            for command in spoilt {
+                assert!(ends(&[(client, "MULTI"), (client, command), (client, "EXEC")]), "{command}");
+            }
+            assert!(ends(&[(client, "MULTI"), (other, "GET k"), (client, "EXEC")]), "another's between");
+            assert!(ends(&[(other, "MULTI"), (client, "EXEC")]), "another's");
+            ends(&[(other, "EXEC")]);
+        }
+    }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Plan {
     pub(crate) timed: bool,
     /// Whether it runs a stored program: one that is quick stays among neighbours.
     pub(crate) program: bool,
+    /// Whether it opens a transaction: one that has come whole stays among neighbours.
+    pub(crate) opens: bool,
     /// Whether others may wait for what it does.
     pub(crate) writes: bool,
     /// Whether it may store more than it frees.
@@ -35,7 +37,7 @@ impl Plans {
         self.0[usize::from(id.0)].as_ref()
     }
     /// Those that may run among neighbours are no barrier and have one key, their first argument, or a fast function;
-    /// and PROGRAM RUN.
+    /// and PROGRAM RUN, and MULTI.
     pub(crate) fn new(handlers: &Handlers) -> Self {
         let of = |at: usize| {
             let id = CommandId(u16::try_from(at).ok()?);
@@ -48,12 +50,14 @@ impl Plans {
             let takes = (one_lock || traits & traits::FAST != 0) && spec.container.is_none();
             // PROGRAM RUN: of what runs brief operations it alone names one.
             let program = matches!(handler.scope, Scope::Brief(_)) && spec.policy & policy::RULE_BY_NAME != 0;
-            ((takes || program) && traits & traits::BARRIER == 0).then_some(Plan {
+            let opens = traits & traits::OPENS != 0;
+            ((takes || program || opens) && traits & traits::BARRIER == 0).then_some(Plan {
                 handler,
                 arguments: arguments(spec.arity),
                 one_lock: one_lock && takes,
                 timed: one_lock && traits & traits::QUICK == 0,
                 program,
+                opens,
                 writes: spec.flags & flag::WRITE != 0,
                 grows: spec.flags & flag::DENYOOM != 0,
                 looks: traits & (traits::MEMBER_SECOND | traits::MEMBER_THIRD) != 0,

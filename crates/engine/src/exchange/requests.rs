@@ -45,6 +45,14 @@ pub struct Origin {
     pub db: u8,
 }
 
+impl Origin {
+    /// Whether both are the same client.
+    #[inline]
+    pub(crate) fn is_same(self, other: Self) -> bool {
+        (self.connection, self.channel) == (other.connection, other.channel)
+    }
+}
+
 /// One request.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {

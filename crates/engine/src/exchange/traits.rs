@@ -32,6 +32,11 @@ pub const MEMBER_SECOND: u16 = 1 << 5;
 /// Its third argument is.
 pub const MEMBER_THIRD: u16 = 1 << 6;
 
+/// It opens a transaction: MULTI.
+pub const OPENS: u16 = 1 << 12;
+/// It ends one, and runs what was queued: EXEC. A barrier only if something of that is one.
+pub const ENDS: u16 = 1 << 13;
+
 static TRAITS: LazyLock<Box<[u16]>> = LazyLock::new(|| COMMANDS.iter().map(of_spec).collect());
 
 /// The traits of all commands, by id.
@@ -77,6 +82,8 @@ fn of_spec(spec: &CommandSpec) -> u16 {
         (policy::FAST_PING, FAST_PING),
         (policy::FAST_MGET, FAST_MGET),
         (policy::FAST_MSET, FAST_MSET),
+        (policy::OPENS_TRANSACTION, OPENS),
+        (policy::ENDS_TRANSACTION, ENDS),
     ];
     of_policy.iter().fold(traits, |all, (bit, its)| if spec.policy & bit != 0 { all | its } else { all })
 }
@@ -100,5 +107,7 @@ mod tests {
         assert_eq!(of_name("CLIENT"), CONTAINER);
         assert_eq!(of_name("HELLO") & BARRIER, BARRIER);
         assert_eq!(of_name("SPUBLISH") & ONE_KEY, 0);
+        assert_eq!(of_name("MULTI"), QUICK | OPENS);
+        assert_eq!(of_name("EXEC"), BARRIER | ENDS);
     }
 }

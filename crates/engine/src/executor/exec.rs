@@ -2,10 +2,13 @@
 //! after the other. Does not own: queuing.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 use weft_protocol::table::{CommandSpec, flag};
 use weft_store::{Guards, Op};
 
+use super::locks::Shards;
 use super::{Core, Tier, admission};
+use crate::args::Args;
 use crate::blocking;
 use crate::context::{Context, Locked};
 use crate::engine::command_id;
@@ -31,7 +34,7 @@ impl Core<'_> {
         // Before anything of it has happened: what is locked for long is not waited for.
         let locked = match (tier, &session.transaction) {
             (Tier::Batch(batch), Some(transaction)) if !self.engine.forwards() => {
-                let guards = batch.lock_shards_in_time(self.shards(transaction));
+                let guards = self.shards(transaction).lock(batch);
                 Some(guards.ok_or_else(|| Error::from(ErrorCode::NeedsWorld))?)
             }
             _ => None,
@@ -71,18 +74,21 @@ impl Core<'_> {
 
     /// Serves those who waited for what the transaction wrote. A transaction may have taken long: what it gave a short
     /// time may be over.
-    fn serve_after(&mut self, guards: &mut Guards<'_>) {
+    pub(super) fn serve_after(&mut self, guards: &mut Guards<'_>) {
         self.now_ms = self.engine.clock.now_ms().max(self.now_ms);
         blocking::serve_covered(self.engine, &mut self.local, guards, self.now_ms);
     }
 
     /// The shards of everything that a transaction names.
-    fn shards(&self, transaction: &Transaction) -> Vec<u32> {
+    fn shards(&self, transaction: &Transaction) -> Shards {
         let keyspace = &self.engine.keyspace;
         let shard = |key: &[u8]| keyspace.shard_of(&keyspace.key(key));
-        let mut shards: Vec<u32> = transaction.watched.iter().map(|watched| shard(&watched.key)).collect();
+        let mut shards = Shards::default();
+        for watched in &transaction.watched {
+            shards.add(shard(&watched.key));
+        }
         for args in transaction.queued.iter() {
-            keys::each(&args, |index| shards.push(shard(args.bytes(index))));
+            keys::each(&args, |index| shards.add(shard(args.bytes(index))));
         }
         shards
     }
@@ -125,32 +131,42 @@ impl Core<'_> {
                 Locked::World(world, guards) => Locked::World(world, guards),
                 Locked::Batch(_) | Locked::Key(_) | Locked::Nothing => return Ok(()),
             };
-            let id = command_id(&args);
-            let begun = self.begin_command(id, sink.errors(), sink.len());
-            let mut context =
-                Context::new(self.engine, session, &mut self.local, self.now_ms, locked).without_blocking();
-            let mark = sink.mark();
-            // Rights may have changed since the command was queued.
-            let outcome =
-                self.engine.check_acl_again(context.session, &args, context.now_ms).and_then(|()| {
-                    let handler = self.engine.handler_of(&args)?;
-                    let outcome = runner::run(&mut context, handler, &args, sink);
-                    self.engine.monitor(context.session, &args, context.now_ms);
-                    outcome
-                });
-            if let Err(error) = &outcome {
-                runner::fail(self.stats, sink, mark, error);
-            }
-            // It and what is behind it are measured by what it has set.
-            if id.spec().flags & flag::ADMIN != 0 {
-                self.look_at_measures();
-            }
-            self.end_command((id, &args), session, &begun, (sink.errors(), sink.len()));
-            // Who tracks a key that a later command reads must not be told of this one's change.
-            self.engine.invalidate_tracked(&mut self.local.effects, Some(session.id()));
+            self.run_queued(locked, &args, session, sink);
         }
-        self.charge_inner(outer);
+        self.charge_inner(&outer, Instant::now());
         Ok(())
+    }
+
+    /// Runs one command of a transaction, under the locks of all.
+    pub(super) fn run_queued(
+        &mut self,
+        locked: Locked<'_, '_>,
+        args: &Args<'_>,
+        session: &mut Session,
+        sink: &mut ReplySink<'_>,
+    ) {
+        let id = command_id(args);
+        let begun = self.begin_command(id, sink.errors(), sink.len());
+        let mut context =
+            Context::new(self.engine, session, &mut self.local, self.now_ms, locked).without_blocking();
+        let mark = sink.mark();
+        // Rights may have changed since the command was queued.
+        let outcome = self.engine.check_acl_again(context.session, args, context.now_ms).and_then(|()| {
+            let handler = self.engine.handler_of(args)?;
+            let outcome = runner::run(&mut context, handler, args, sink);
+            self.engine.monitor(context.session, args, context.now_ms);
+            outcome
+        });
+        if let Err(error) = &outcome {
+            runner::fail(self.stats, sink, mark, error);
+        }
+        // It and what is behind it are measured by what it has set.
+        if id.spec().flags & flag::ADMIN != 0 {
+            self.look_at_measures();
+        }
+        self.end_command((id, args), session, &begun, (sink.errors(), sink.len()));
+        // Who tracks a key that a later command reads must not be told of this one's change.
+        self.engine.invalidate_tracked(&mut self.local.effects, Some(session.id()));
     }
 
     /// Looks at all watched keys and gives their watches back; says whether none was written to.

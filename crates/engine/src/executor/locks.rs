@@ -57,17 +57,35 @@ fn key_guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<'_>) ->
     if let Some(guards) = batch.guards_alone() {
         return Some(guards);
     }
-    let mut first = None;
-    let mut more = Vec::new();
-    keys::each(args, |index| {
-        let shard = keyspace.shard_of(&args.key(keyspace, index));
-        match first {
-            None => first = Some(shard),
-            Some(one) if one == shard => {}
-            Some(_) => more.push(shard),
+    let mut shards = Shards::default();
+    keys::each(args, |index| shards.add(keyspace.shard_of(&args.key(keyspace, index))));
+    shards.lock(batch)
+}
+
+/// Shards to be locked together, which often are one.
+#[derive(Default)]
+pub(super) struct Shards {
+    first: Option<u32>,
+    more: Vec<u32>,
+}
+
+impl Shards {
+    #[inline]
+    pub(super) fn add(&mut self, shard: u32) {
+        match self.first {
+            None => self.first = Some(shard),
+            Some(first) if first == shard => {}
+            Some(_) => self.more.push(shard),
         }
-    });
-    batch.lock_shards_in_time(first.into_iter().chain(more))
+    }
+    /// Nothing, if somebody keeps one of them for long.
+    #[inline]
+    pub(super) fn lock<'b>(self, batch: &'b Batch<'_>) -> Option<Guards<'b>> {
+        match self.first {
+            Some(first) if self.more.is_empty() && !batch.is_alone() => batch.lock_one_in_time(first),
+            first => batch.lock_shards_in_time(first.into_iter().chain(self.more)),
+        }
+    }
 }
 
 /// Whether a command needs the whole keyspace.

@@ -108,7 +108,15 @@ impl Core<'_> {
     /// A command that was timed has run.
     #[inline]
     pub(super) fn took(&mut self, (id, args): (CommandId, &Args<'_>), session: &Session, started: Instant) {
-        let ended = Instant::now();
+        self.took_until((id, args), session, (started, Instant::now()));
+    }
+    /// The same, when that was.
+    pub(super) fn took_until(
+        &mut self,
+        (id, args): (CommandId, &Args<'_>),
+        session: &Session,
+        (started, ended): (Instant, Instant),
+    ) {
         let took = ended.saturating_duration_since(started);
         self.ended = Some(ended);
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -145,11 +153,14 @@ impl Core<'_> {
     /// Commands of a transaction are about to run, whose time is EXEC's too.
     pub(super) fn begin_inner(&mut self) -> Outer {
         std::mem::swap(&mut self.quick, &mut self.quick_outside);
-        Outer { started: Instant::now(), charged_ns: self.charged_ns }
+        // EXEC is timed, and has just begun.
+        let started = self.local.began.take().unwrap_or_else(Instant::now);
+        Outer { started, charged_ns: self.charged_ns }
     }
-    /// They have run: quick ones share what the others have not taken. To the batch all of it is EXEC's time.
-    pub(super) fn charge_inner(&mut self, outer: Outer) {
-        self.charge(outer.started, self.charged_ns - outer.charged_ns);
+    /// They have run, until now: quick ones share what the others have not taken. To the batch all of it is EXEC's
+    /// time.
+    pub(super) fn charge_inner(&mut self, outer: &Outer, ended: Instant) {
+        self.charge((outer.started, ended), self.charged_ns - outer.charged_ns);
         self.charged_ns = outer.charged_ns;
         self.quick.clear();
         std::mem::swap(&mut self.quick, &mut self.quick_outside);
@@ -159,14 +170,15 @@ impl Core<'_> {
     #[inline]
     pub(super) fn charge_batch(&mut self, started: Instant) {
         if !self.quick.is_empty() {
-            self.charge(started, self.charged_ns);
+            self.charge((started, Instant::now()), self.charged_ns);
         }
     }
 
-    /// Quick commands share the time since `started`, less what others were charged with: two looks at the clock for
-    /// up to 64 commands rather than 128.
-    fn charge(&self, started: Instant, others_ns: u64) {
-        let total_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    /// Quick commands share this time, less what others were charged with: two looks at the clock for up to 64 commands
+    /// rather than 128.
+    fn charge(&self, (started, ended): (Instant, Instant), others_ns: u64) {
+        let total_ns =
+            u64::try_from(ended.saturating_duration_since(started).as_nanos()).unwrap_or(u64::MAX);
         let count = self.quick.iter().map(|&(_, times)| u64::from(times)).sum();
         let Some(share) = total_ns.saturating_sub(others_ns).checked_div(count) else { return };
         for &(id, times) in &self.quick {
@@ -178,7 +190,7 @@ impl Core<'_> {
 
 /// What a batch stood at when a transaction's commands began.
 pub(super) struct Outer {
-    started: Instant,
+    pub(super) started: Instant,
     charged_ns: u64,
 }
 

@@ -18,6 +18,7 @@ mod prefetch;
 mod stack;
 mod turns;
 mod waits;
+mod whole;
 
 pub use crate::job::{Door, Input, Job, JobOutcome};
 use admission::Verdict;

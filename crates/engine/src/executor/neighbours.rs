@@ -3,6 +3,8 @@
 //! left is asked of the key, under the one lock that the request needs. Does not own: what commands do, what is asked
 //! of a request that comes by itself (`super::admission`), the fast functions (`super::fast`).
 //!
+//! A transaction that has come whole is one of them (`super::whole`).
+//!
 //! A request that this does not take goes the full way, and nothing has been changed.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -63,10 +65,20 @@ impl Terms {
 
 /// What the neighbouring requests that have run are counted as, when the next client's turn comes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+pub(super) struct Tally {
     last: Option<CommandId>,
     /// How often the last one, without another between.
     times: u32,
+    /// Requests that were commands of transactions: counted already, and as their client's own not at all.
+    queued: u32,
+}
+
+impl Tally {
+    /// A transaction has run, whose commands are counted already.
+    pub(super) const fn ran_whole(&mut self, exec: CommandId, queued: usize) {
+        (self.last, self.times) = (Some(exec), 0);
+        self.queued += queued as u32;
+    }
 }
 
 /// How a handler is run.
@@ -75,7 +87,7 @@ type RunWith = fn(&mut Context<'_, '_>, Handler, &Args<'_>, &mut ReplySink<'_>) 
 impl<'e> Core<'e> {
     /// The plan of a request, if it may run among neighbours.
     #[inline]
-    fn plan(&self, request: &Request) -> Option<(CommandId, &'e Plan)> {
+    pub(super) fn plan(&self, request: &Request) -> Option<(CommandId, &'e Plan)> {
         let What::Command(id) = request.what else { return None };
         self.engine.plans.of(id).map(|plan| (id, plan))
     }
@@ -145,11 +157,15 @@ impl<'e> Core<'e> {
             }
             if ran == 0 {
                 ran = self.one_lock((batch, tally.last), requests, at, &mut lent, terms);
+            }
+            if ran > 0 {
+                self.tally(&mut tally, request.command(), ran);
+            } else {
+                ran = self.whole_transaction((batch, &mut tally), requests, at, &mut lent, terms);
                 if ran == 0 {
                     break;
                 }
             }
-            self.tally(&mut tally, request.command(), ran);
             at += ran;
             outgrown = (lent.output.len() > end).then(|| self.long_from.take().unwrap_or(place));
         }
@@ -501,7 +517,7 @@ impl<'e> Core<'e> {
 
     /// Requests of one command have run. Neighbours are mostly alike: they are counted when another command comes.
     #[inline]
-    fn tally(&mut self, tally: &mut Tally, id: Option<CommandId>, ran: usize) {
+    pub(super) fn tally(&mut self, tally: &mut Tally, id: Option<CommandId>, ran: usize) {
         if tally.last != id {
             self.count(tally);
             tally.last = id;
@@ -509,8 +525,10 @@ impl<'e> Core<'e> {
         tally.times += ran as u32;
     }
     #[inline]
-    fn count(&mut self, tally: &mut Tally) {
-        if let Some(id) = tally.last {
+    pub(super) fn count(&mut self, tally: &mut Tally) {
+        if let Some(id) = tally.last
+            && tally.times > 0
+        {
             self.count_calls(id, tally.times);
         }
         tally.times = 0;
@@ -531,6 +549,7 @@ impl<'e> Core<'e> {
         self.count(tally);
         self.local.programs.share_time();
         let Some(last) = tally.last else { return };
+        let requests = requests - u64::from(tally.queued);
         bump(&self.stats.commands, requests);
         let info = &session.info;
         info.active_ms.store(self.now_ms, Relaxed);

@@ -116,3 +116,7 @@ pub const BRINGS_SCRIPT: u64 = 1 << 54;
 pub const PUBLISHES: u64 = 1 << 55;
 /// The server has no scripts behind it.
 pub const FORGETS_SCRIPTS: u64 = 1 << 56;
+/// MULTI: what comes behind it is queued.
+pub const OPENS_TRANSACTION: u64 = 1 << 57;
+/// EXEC: what was queued runs. Where it came whole, and nothing of it is a barrier, it is none either.
+pub const ENDS_TRANSACTION: u64 = 1 << 58;

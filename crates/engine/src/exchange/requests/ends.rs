@@ -118,6 +118,8 @@ impl Requests {
             });
             self.keys += u32::from(hash != 0) + (more.1 - more.0);
         }
+        let is_barrier =
+            traits & traits::BARRIER != 0 && (traits & traits::ENDS == 0 || !self.has_whole(client));
         self.list.push(Request {
             client,
             named,
@@ -133,7 +135,21 @@ impl Requests {
             keys_before,
         });
         self.open = self.slots.list.len();
-        traits & traits::BARRIER != 0
+        is_barrier
+    }
+
+    /// Whether a client's transaction that ends now has come whole, and all of its commands have one key. If MULTI is
+    /// refused, nothing of what is open runs: so nothing that is a barrier can be what EXEC runs.
+    pub(super) fn has_whole(&self, client: Origin) -> bool {
+        for request in self.list.iter().rev().take_while(|request| request.client.is_same(client)) {
+            let What::Command(id) = request.what else { return false };
+            match self.traits[usize::from(id.0)] {
+                traits if traits & traits::OPENS != 0 => return true,
+                traits if traits & (traits::ONE_KEY | traits::BARRIER) != traits::ONE_KEY => return false,
+                _ => {}
+            }
+        }
+        false
     }
 
     /// The bytes of a slot of the request that is being decoded.

@@ -39,6 +39,8 @@ enum Way {
     OneKey(Fast),
     /// It has no keys.
     Keyless(Fast),
+    /// It ends a transaction: no barrier if that is whole.
+    Ends,
     /// It must be looked at each time.
     Each,
 }
@@ -47,6 +49,7 @@ impl Way {
     /// Of a request with these arguments, all of them pieces of its frame.
     fn of(traits: u16, args: &[Slot]) -> Self {
         match (Fast::of(traits, args, 0), args) {
+            _ if traits & traits::ENDS != 0 => Self::Ends,
             (fast, _) if traits & traits::KEYS == 0 => Self::Keyless(fast),
             (fast, [Slot::Frame { .. }, ..]) if traits & traits::ONE_KEY != 0 => Self::OneKey(fast),
             _ => Self::Each,
@@ -113,6 +116,11 @@ impl Requests {
             match way {
                 Way::OneKey(fast) => self.end_keyed(keyspace, client, (bytes, at), (id, fast, true)),
                 Way::Keyless(fast) => self.end_keyless(client, at, (id, fast, true)),
+                Way::Ends if self.has_whole(client) => self.end_keyless(client, at, (id, Fast::No, true)),
+                Way::Ends => {
+                    self.drop_open();
+                    break;
+                }
                 Way::Each => {
                     self.end(keyspace, client, (bytes, at), (What::Command(id), true));
                 }
@@ -194,7 +202,7 @@ impl Requests {
         let frame = bytes.get(frame_at..).unwrap_or_default();
         if let Some(head) = frame.first_chunk()
             && self.shapes[place(head)].is_none_or(|known| !known.shape.fits(head))
-            && traits::of(id) & traits::BARRIER == 0
+            && traits::of(id) & (traits::BARRIER | traits::ENDS) != traits::BARRIER
             && let Some(shape) = Shape::of(frame, self.slots.list.len() - self.open)
         {
             let args = self.slots.list.get(self.open + 1..).unwrap_or_default();
