@@ -24,6 +24,10 @@ use crate::shared::Shared;
 use crate::tls::Stepped;
 use crate::{notice, warning};
 
+/// Congestion controls of these names pace what they send; this one, which every system has, does not.
+const PACING: &str = "bbr";
+const NOT_PACING: &str = "reno";
+
 /// Connections accepted in a row before other listeners get a turn.
 const ACCEPTS_MAX: usize = 256;
 
@@ -101,39 +105,58 @@ impl Inbox {
 
 /// A socket that listens.
 pub(crate) enum Listener {
-    Tcp(OwnedFd, SocketAddr),
+    Tcp(Bound),
     /// TLS only.
-    Tls(OwnedFd, SocketAddr),
+    Tls(Bound),
     /// HTTP only.
-    Http(OwnedFd, SocketAddr),
+    Http(Bound),
     Unix(OwnedFd, PathBuf),
     /// A Unix socket that is another's: its file stays.
     Given(OwnedFd),
 }
 
+/// A TCP socket that listens.
+pub(crate) struct Bound {
+    fd: OwnedFd,
+    address: SocketAddr,
+    /// The congestion control that connections from elsewhere get back.
+    elsewhere: Option<String>,
+}
+
+impl Bound {
+    /// Nothing is lost or shared on the loopback: there what paces costs timers and nothing else. A connection that
+    /// has begun to pace does so whatever it is set to later, so it is who listens that is set to what does not.
+    fn new(fd: OwnedFd, address: SocketAddr) -> Self {
+        let elsewhere = sockopt::tcp_congestion(&fd).ok().filter(|name| {
+            name.starts_with(PACING) && sockopt::set_tcp_congestion(&fd, NOT_PACING).is_ok()
+        });
+        Self { fd, address, elsewhere }
+    }
+}
+
 impl Listener {
     /// Listens on a TCP address.
     pub(crate) fn tcp(address: SocketAddr, backlog: i32) -> io::Result<Self> {
-        listening(address, backlog).map(|(fd, address)| Self::Tcp(fd, address))
+        listening(address, backlog).map(Self::Tcp)
     }
 
     /// Listens on a TCP address where TLS is spoken only.
     pub(crate) fn tls(address: SocketAddr, backlog: i32) -> io::Result<Self> {
-        listening(address, backlog).map(|(fd, address)| Self::Tls(fd, address))
+        listening(address, backlog).map(Self::Tls)
     }
 
     /// Listens on a TCP address where HTTP is spoken only.
     pub(crate) fn http(address: SocketAddr, backlog: i32) -> io::Result<Self> {
-        listening(address, backlog).map(|(fd, address)| Self::Http(fd, address))
+        listening(address, backlog).map(Self::Http)
     }
 
     /// A socket that systemd listens on; by the name `tls` TLS only, by the name `http` HTTP only.
     pub(crate) fn inherited(fd: OwnedFd, name: &str) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         Ok(match ip(rustix::net::getsockname(&fd)?) {
-            Some(address) if name == "tls" => Self::Tls(fd, address),
-            Some(address) if name == "http" => Self::Http(fd, address),
-            Some(address) => Self::Tcp(fd, address),
+            Some(address) if name == "tls" => Self::Tls(Bound::new(fd, address)),
+            Some(address) if name == "http" => Self::Http(Bound::new(fd, address)),
+            Some(address) => Self::Tcp(Bound::new(fd, address)),
             None => Self::Given(fd),
         })
     }
@@ -157,9 +180,9 @@ impl Listener {
     /// What it listens on, for people.
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::Tcp(_, address) => address.to_string(),
-            Self::Tls(_, address) => format!("{address} (TLS)"),
-            Self::Http(_, address) => format!("{address} (HTTP)"),
+            Self::Tcp(bound) => bound.address.to_string(),
+            Self::Tls(bound) => format!("{} (TLS)", bound.address),
+            Self::Http(bound) => format!("{} (HTTP)", bound.address),
             Self::Unix(_, path) => path.display().to_string(),
             Self::Given(_) => "a Unix socket of systemd".to_string(),
         }
@@ -173,9 +196,8 @@ impl Listener {
     }
     fn fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Tcp(fd, _) | Self::Tls(fd, _) | Self::Http(fd, _) | Self::Unix(fd, _) | Self::Given(fd) => {
-                fd.as_fd()
-            }
+            Self::Tcp(bound) | Self::Tls(bound) | Self::Http(bound) => bound.fd.as_fd(),
+            Self::Unix(fd, _) | Self::Given(fd) => fd.as_fd(),
         }
     }
 
@@ -194,10 +216,10 @@ impl Listener {
                 };
                 Ok((fd, info, true))
             }
-            Self::Tcp(..) | Self::Tls(..) | Self::Http(..) => {
+            Self::Tcp(bound) | Self::Tls(bound) | Self::Http(bound) => {
                 let peer = peer.and_then(ip);
                 let here = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
-                tune(&fd, engine, here);
+                tune(&fd, engine, bound.elsewhere.as_deref().filter(|_| !here));
                 let local = rustix::net::getsockname(&fd).ok().and_then(ip);
                 let text =
                     |address: Option<SocketAddr>| address.map_or_else(|| "?:0".into(), |it| it.to_string());
@@ -221,14 +243,14 @@ impl Drop for Listener {
     }
 }
 
-/// A socket that listens on a TCP address, and which that is.
-fn listening(address: SocketAddr, backlog: i32) -> io::Result<(OwnedFd, SocketAddr)> {
+/// A socket that listens on a TCP address.
+fn listening(address: SocketAddr, backlog: i32) -> io::Result<Bound> {
     let fd = bound(address)?;
     rustix::net::listen(&fd, backlog)?;
     // The port that port 0 became.
     let listener = TcpListener::from(fd);
     let address = listener.local_addr()?;
-    Ok((listener.into(), address))
+    Ok(Bound::new(listener.into(), address))
 }
 
 /// A socket at an address that does not listen yet.
@@ -260,11 +282,10 @@ fn ip(address: SocketAddrAny) -> Option<SocketAddr> {
 }
 
 /// Options of an accepted socket. None is needed for it to work.
-fn tune(fd: &OwnedFd, engine: &Engine, here: bool) {
+fn tune(fd: &OwnedFd, engine: &Engine, congestion: Option<&str>) {
     let _ = sockopt::set_tcp_nodelay(fd, true);
-    if here {
-        // Nothing is lost or shared on the loopback; where the system's choice is BBR, its pacing only costs.
-        let _ = sockopt::set_tcp_congestion(fd, "reno");
+    if let Some(congestion) = congestion {
+        let _ = sockopt::set_tcp_congestion(fd, congestion);
     }
     let keepalive_s = engine.settings.keepalive_s.load(Relaxed);
     if keepalive_s > 0 {
@@ -483,5 +504,32 @@ mod tests {
         (0..100).for_each(|_| assert_eq!(trouble.met(&error), PAUSE_MAX));
         trouble.is_over();
         assert_eq!(trouble.met(&error), PAUSE_MIN);
+    }
+
+    /// A connection that was BBR's once paces for as long as it lives, so it must never have been.
+    #[test]
+    fn connections_of_the_loopback_do_not_pace_and_others_do_as_the_system_does() {
+        let engine = crate::alone::Alone::new().engine;
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let fd = bound(address).expect("there is a port");
+        if sockopt::set_tcp_congestion(&fd, "bbr").is_err() {
+            println!("left out: this system has no BBR");
+            return;
+        }
+        rustix::net::listen(&fd, 8).expect("it listens");
+        let listener = TcpListener::from(fd);
+        let address = listener.local_addr().expect("it has an address");
+        let listener = Listener::Tcp(Bound::new(listener.into(), address));
+        let _client = std::net::TcpStream::connect(address).expect("somebody listens");
+        let (accepted, ..) = loop {
+            match listener.accept(engine) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::yield_now(),
+                accepted => break accepted.expect("it is accepted"),
+            }
+        };
+        assert_eq!(sockopt::tcp_congestion(&accepted).expect("it has one"), NOT_PACING);
+        let Listener::Tcp(Bound { elsewhere: Some(elsewhere), .. }) = &listener else { panic!("BBR paces") };
+        tune(&accepted, engine, Some(elsewhere));
+        assert_eq!(sockopt::tcp_congestion(&accepted).expect("it has one"), "bbr");
     }
 }
