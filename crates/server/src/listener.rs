@@ -127,9 +127,9 @@ impl Bound {
     /// Nothing is lost or shared on the loopback: there what paces costs timers and nothing else. A connection that
     /// has begun to pace does so whatever it is set to later, so it is who listens that is set to what does not.
     fn new(fd: OwnedFd, address: SocketAddr) -> Self {
-        let elsewhere = sockopt::tcp_congestion(&fd).ok().filter(|name| {
-            name.starts_with(PACING) && sockopt::set_tcp_congestion(&fd, NOT_PACING).is_ok()
-        });
+        let elsewhere = sockopt::tcp_congestion(&fd)
+            .ok()
+            .filter(|name| name.starts_with(PACING) && sockopt::set_tcp_congestion(&fd, NOT_PACING).is_ok());
         Self { fd, address, elsewhere }
     }
 }

@@ -146,6 +146,8 @@ pub struct Args<'a> {
     key_hash: u64,
     /// The hashes of the keys behind it, as far as they are known.
     more_hashes: &'a [u64],
+    /// There are no other keys.
+    knows_all: bool,
 }
 
 impl<'a> Args<'a> {
@@ -159,7 +161,19 @@ impl<'a> Args<'a> {
     ) -> Self {
         let texts = Some(texts);
         let shift = usize::from(!named);
-        Self { spec, slots, frame, side, texts, shift, options, key_at: 0, key_hash: 0, more_hashes: &[] }
+        Self {
+            spec,
+            slots,
+            frame,
+            side,
+            texts,
+            shift,
+            options,
+            key_at: 0,
+            key_hash: 0,
+            more_hashes: &[],
+            knows_all: false,
+        }
     }
     /// Arguments all of which are bytes, the name first.
     pub(crate) const fn of_bytes(spec: &'static CommandSpec, slots: &'a [Slot], frame: &'a [u8]) -> Self {
@@ -174,6 +188,7 @@ impl<'a> Args<'a> {
             key_at: 0,
             key_hash: 0,
             more_hashes: &[],
+            knows_all: false,
         }
     }
     /// The same, with the hash of one key that has been computed before.
@@ -188,12 +203,18 @@ impl<'a> Args<'a> {
     pub const fn set_key(&mut self, key_at: u16, key_hash: u64) {
         (self.key_at, self.key_hash) = (key_at, key_hash);
     }
-    /// The same, with the hashes of further keys.
+    /// The same, with the hashes of further keys; of all there are, or not.
     #[inline]
     #[must_use]
-    pub const fn with_more(mut self, more_hashes: &'a [u64]) -> Self {
-        self.more_hashes = more_hashes;
+    pub const fn with_more(mut self, more_hashes: &'a [u64], all: bool) -> Self {
+        (self.more_hashes, self.knows_all) = (more_hashes, all);
         self
+    }
+    /// The hashes of all its keys, if they are known.
+    #[inline]
+    pub(crate) fn all_hashes(&self) -> Option<impl Iterator<Item = u64> + '_> {
+        let hashes = std::iter::once(self.key_hash).chain(self.more_hashes.iter().copied());
+        (self.knows_all && self.key_at != 0).then_some(hashes)
     }
     /// Key number `at` of the command, counted from 0, which is argument `index`, with its hash.
     #[inline]
@@ -355,6 +376,16 @@ impl<'a> Args<'a> {
     #[inline]
     #[must_use]
     pub fn is(&self, index: usize, word: &str) -> bool {
+        // Nearly all are.
+        if let Some(&Slot::Frame { offset, len }) = self.slots.get(index.wrapping_sub(self.shift)) {
+            return len as usize == word.len()
+                && self.frame[offset as usize..][..word.len()].eq_ignore_ascii_case(word.as_bytes());
+        }
+        self.is_elsewhere(index, word)
+    }
+
+    #[inline(never)]
+    fn is_elsewhere(&self, index: usize, word: &str) -> bool {
         match self.get(index) {
             Some(Arg::Bytes(bytes)) => bytes.eq_ignore_ascii_case(word.as_bytes()),
             Some(Arg::Keyword(other)) => other.eq_ignore_ascii_case(word),

@@ -34,6 +34,10 @@ pub const BATCH_MAX: usize = 64;
 /// the first-level cache.
 const MORE_KEYS_FULL: usize = 64;
 
+/// Keys behind the first of its requests that a batch prefetches: what they need fits into the second-level cache. Of a
+/// request with about so many, not all hashes may be known.
+const MORE_KEYS_MAX: usize = 1024;
+
 /// Whose request it is, in the worker's own numbering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
@@ -269,13 +273,14 @@ impl Requests {
     pub fn args<'a>(&'a self, request: &Request, bytes: &'a [u8], texts: &'a Texts) -> Args<'a> {
         let slots = &self.slots.list[request.slots.0 as usize..request.slots.1 as usize];
         let frame = bytes.get(request.frame_at..).unwrap_or_default();
+        let more = self.more_hashes(request);
         Args::new(
             request.what.spec(),
             (slots, request.named, request.options),
             (frame, &self.slots.side, texts),
         )
         .with_key(request.key_at, request.hash)
-        .with_more(self.more_hashes(request))
+        .with_more(more, more.len() < MORE_KEYS_MAX - MORE_KEYS_FULL)
     }
 }
 

@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 use weft_protocol::table::{COMMANDS, CommandId, CommandSpec, KeyBegin, KeyFind, flag, key_flag, policy};
 
-/// Nothing behind the command may be decoded before it has run: it may change how bytes are read, or block, or end the
-/// connection.
+/// Nothing behind the command may be decoded before it has run: it may change how bytes are read, or end the connection.
 pub const BARRIER: u16 = 1 << 0;
 /// It has subcommands.
 pub const CONTAINER: u16 = 1 << 1;
@@ -36,6 +35,8 @@ pub const MEMBER_THIRD: u16 = 1 << 6;
 pub const OPENS: u16 = 1 << 12;
 /// It ends one, and runs what was queued: EXEC. A barrier only if something of that is one.
 pub const ENDS: u16 = 1 << 13;
+/// It may wait: what its client has sent behind it runs when that is over.
+pub const BLOCKS: u16 = 1 << 14;
 
 static TRAITS: LazyLock<Box<[u16]>> = LazyLock::new(|| COMMANDS.iter().map(of_spec).collect());
 
@@ -55,8 +56,11 @@ pub fn of(id: CommandId) -> u16 {
 fn of_spec(spec: &CommandSpec) -> u16 {
     let root = spec.container.is_none();
     let mut traits = 0;
-    if spec.flags & flag::BLOCKING != 0 || spec.policy & policy::BARRIER != 0 {
+    if spec.policy & policy::BARRIER != 0 {
         traits |= BARRIER;
+    }
+    if spec.flags & flag::BLOCKING != 0 {
+        traits |= BLOCKS;
     }
     if root && COMMANDS.iter().any(|other| other.container.is_some_and(|id| std::ptr::eq(id.spec(), spec))) {
         traits |= CONTAINER;
@@ -103,7 +107,7 @@ mod tests {
         assert_eq!(of_name("ZADD") & MEMBER_THIRD, MEMBER_THIRD);
         assert_eq!(of_name("MGET"), QUICK | KEYS | FAST_MGET);
         assert_eq!(of_name("MSET"), KEYS | FAST_MSET);
-        assert_eq!(of_name("BLPOP"), BARRIER | KEYS);
+        assert_eq!(of_name("BLPOP"), BLOCKS | KEYS);
         assert_eq!(of_name("CLIENT"), CONTAINER);
         assert_eq!(of_name("HELLO") & BARRIER, BARRIER);
         assert_eq!(of_name("SPUBLISH") & ONE_KEY, 0);

@@ -58,7 +58,10 @@ fn key_guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<'_>) ->
         return Some(guards);
     }
     let mut shards = Shards::default();
-    keys::each(args, |index| shards.add(keyspace.shard_of(&args.key(keyspace, index))));
+    match args.all_hashes() {
+        Some(hashes) => hashes.for_each(|hash| shards.add(keyspace.shard_of_hash(hash))),
+        None => keys::each(args, |index| shards.add(keyspace.shard_of(&args.key(keyspace, index)))),
+    }
     shards.lock(batch)
 }
 

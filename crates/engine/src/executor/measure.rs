@@ -177,8 +177,7 @@ impl Core<'_> {
     /// Quick commands share this time, less what others were charged with: two looks at the clock for up to 64 commands
     /// rather than 128.
     fn charge(&self, (started, ended): (Instant, Instant), others_ns: u64) {
-        let total_ns =
-            u64::try_from(ended.saturating_duration_since(started).as_nanos()).unwrap_or(u64::MAX);
+        let total_ns = u64::try_from(ended.saturating_duration_since(started).as_nanos()).unwrap_or(u64::MAX);
         let count = self.quick.iter().map(|&(_, times)| u64::from(times)).sum();
         let Some(share) = total_ns.saturating_sub(others_ns).checked_div(count) else { return };
         for &(id, times) in &self.quick {

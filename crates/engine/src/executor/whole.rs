@@ -108,7 +108,8 @@ impl Core<'_> {
         terms: Terms,
     ) -> Option<(&'r [Request], &'r Request)> {
         let client = list[0].client;
-        for (at, request) in list.iter().enumerate().take_while(|(_, request)| request.client.is_same(client)) {
+        for (at, request) in list.iter().enumerate().take_while(|(_, request)| request.client.is_same(client))
+        {
             let texts = Texts::default();
             let args = requests.args(request, lent.bytes, &texts);
             let id = request.command()?;

@@ -140,6 +140,12 @@ fn timeout_ms(args: &Args<'_>, at: usize) -> Result<u64> {
 
 /// Whether the keys do not stand where the command table looks for them: a consumer may be called STREAMS.
 pub(super) fn is_ambiguous(args: &Args<'_>) -> bool {
+    // As nearly all are written.
+    let is_plain =
+        || args.is(4, "STREAMS") || (args.is(4, "COUNT") || args.is(4, "BLOCK")) && args.is(6, "STREAMS");
+    if args.is(1, "GROUP") && is_plain() {
+        return false;
+    }
     let mut places = Vec::new();
     crate::keys::each(args, |index| places.push(index));
     Request::parse(args, true)

@@ -15,12 +15,9 @@ use weft_protocol::table::{KeyBegin, KeyFind, KeySpec};
 use weft_store::Keyspace;
 
 use super::repeats::Packed;
-use super::{Fast, Origin, Request, Requests, What};
+use super::{Fast, MORE_KEYS_MAX, Origin, Request, Requests, What};
 use crate::args::{Args, Slot, Texts};
 use crate::{keys, traits};
-
-/// Keys behind the first of a request that a batch prefetches: what they need fits into the second-level cache.
-const MORE_KEYS_MAX: usize = 1024;
 
 impl Requests {
     /// The request is whole: RESP, its name being its first argument. `bytes` is what the host will lend, `frame_at`
@@ -145,7 +142,11 @@ impl Requests {
             let What::Command(id) = request.what else { return false };
             match self.traits[usize::from(id.0)] {
                 traits if traits & traits::OPENS != 0 => return true,
-                traits if traits & (traits::ONE_KEY | traits::BARRIER) != traits::ONE_KEY => return false,
+                traits
+                    if traits & (traits::ONE_KEY | traits::BARRIER | traits::BLOCKS) != traits::ONE_KEY =>
+                {
+                    return false;
+                }
                 _ => {}
             }
         }
