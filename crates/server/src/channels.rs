@@ -434,6 +434,11 @@ impl Channels {
         }
     }
 
+    /// How much of the frame that is being decoded must be there before it is looked at again.
+    pub(crate) const fn need(&self) -> usize {
+        self.decoder.need()
+    }
+
     /// Goes on behind a frame, of which not all need be there: the rest is passed over when it comes.
     #[inline]
     fn pass(&mut self, len: usize, bytes: &[u8], at: &mut usize) {

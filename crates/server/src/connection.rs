@@ -24,7 +24,7 @@ use weft_store::Keyspace;
 use crate::channels::Channels;
 use crate::client::Client;
 use crate::http::{Bench, Http};
-use crate::limits::{SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
+use crate::limits::{LARGE_BYTES_MIN, SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
 use crate::poll::{borrowed, receive, receive_behind};
 use crate::shared::Counted;
 use crate::timers::Alarm;
@@ -124,6 +124,8 @@ pub(crate) struct Connection {
     pub(crate) passing: bool,
     /// Its own buffer has input that a later tick decodes: it stands in the list of those, and nothing is received.
     pub(crate) put_off: bool,
+    /// Its last requests were large: what it sends is received in pieces that are small until one is known to be.
+    pub(crate) sends_large: bool,
     /// Nothing more of it is carried out before more of its answers has been sent.
     pub(crate) waits_for_room: bool,
     /// The peer will send no more than what is there.
@@ -215,6 +217,7 @@ impl Connection {
             is_new: true,
             passing: false,
             put_off: false,
+            sends_large: false,
             waits_for_room: false,
             ended: false,
             is_last_awaited: false,
@@ -348,10 +351,25 @@ impl Connection {
         (self.pending, self.pending_at) = (Vec::new(), 0);
     }
 
-    /// Receives behind what is pending, into memory that grows with what has come.
+    /// What is announced of a large argument and has not come: 0 where it is not much.
+    pub(crate) fn missing(&self) -> usize {
+        let need = match &self.peer {
+            Peer::Resp(single) => single.decoder.need(),
+            Peer::Respb(channels) => channels.need(),
+            Peer::Http(_) => 0,
+        };
+        let missing = need.saturating_sub(self.kept().len());
+        if missing < LARGE_BYTES_MIN { 0 } else { missing }
+    }
+
+    /// Receives behind what is pending, into memory that grows with what has come; of a large argument no more than is
+    /// missing, so that the next request need not be moved.
     pub(crate) fn receive_pending(&mut self, scratch: &mut [u8], len_max: usize) -> Option<usize> {
         let (before, fd) = (self.pending.len(), borrowed(&self.fd));
-        self.pending.reserve(len_max.max(before / 2));
+        match self.missing() {
+            0 => self.pending.reserve(len_max.max(before / 2)),
+            missing => self.pending.reserve_exact(missing.min(len_max.max(before))),
+        }
         match &mut self.transport {
             Transport::Plain => {
                 let room = self.pending.capacity() - before;

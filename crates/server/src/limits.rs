@@ -5,6 +5,10 @@ use weft_protocol::Limits;
 
 /// Bytes that one receive takes at most.
 pub(crate) const RECEIVE_BYTES: usize = 64 << 10;
+/// The same from a connection that sends large arguments: more of one would be moved once more.
+pub(crate) const RECEIVE_LARGE_BYTES: usize = 16 << 10;
+/// What is missing of an argument is received into the connection's own buffer if it is as much.
+pub(crate) const LARGE_BYTES_MIN: usize = 16 << 10;
 /// Where the input of one tick lies: room for several receives.
 pub(crate) const ARENA_BYTES: usize = 512 << 10;
 /// Input that is not whole is copied back into the arena up to this; beyond it the connection has a buffer of its own.

@@ -147,6 +147,12 @@ impl RequestDecoder {
         *self = Self::new(limits);
     }
 
+    /// What [`Outcome::Incomplete`] said last, where the decoder has kept its place in an argument; else 0.
+    #[must_use]
+    pub const fn need(&self) -> usize {
+        self.need
+    }
+
     /// Decodes the frame at the start of `input`. After [`Outcome::Incomplete`] it is called again with the same bytes
     /// and more, and with the same visitor: arguments that were handed out are not handed out again. After
     /// [`Outcome::Invalid`] the stream is lost and what the visitor has of this frame is void.

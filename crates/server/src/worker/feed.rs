@@ -10,7 +10,7 @@ use super::{Worker, unsent_max};
 use crate::channels::{Channels, RespbLimits, close};
 use crate::connection::{Connection, Life, Peer, Source, Stop};
 use crate::limits::{
-    CONTROLS_PER_TICK_MAX, PAGES_PER_TICK_MAX, RECEIVE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX,
+    CONTROLS_PER_TICK_MAX, PAGES_PER_TICK_MAX, RECEIVE_BYTES, RECEIVE_LARGE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX,
     WAITING_INPUT_BYTES_MAX,
 };
 use crate::shared::Counted;
@@ -32,17 +32,19 @@ impl Worker<'_> {
             return self.receive_waiting(index);
         }
         let tail = connection.kept().len();
-        if tail > TAIL_BYTES_MAX {
+        if tail > TAIL_BYTES_MAX || tail > 0 && connection.missing() > 0 {
+            connection.sends_large = true;
             return self.receive_own(index);
         }
-        if self.io.arena.len() - self.io.arena_used < RECEIVE_BYTES + tail {
+        let most = if connection.sends_large { RECEIVE_LARGE_BYTES } else { RECEIVE_BYTES };
+        if self.io.arena.len() - self.io.arena_used < most + tail {
             self.run_batch();
             self.io.arena_used = 0;
         }
         let start = self.io.arena_used;
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
         self.io.arena[start..start + tail].copy_from_slice(connection.kept());
-        let room = &mut self.io.arena[start + tail..start + tail + RECEIVE_BYTES];
+        let room = &mut self.io.arena[start + tail..start + tail + most];
         match connection.receive(&mut self.io.scratch, room) {
             None => self.step_handshake(index),
             Some(0) => self.end_of_stream(index),
@@ -53,7 +55,12 @@ impl Worker<'_> {
                 connection.pending_at = 0;
                 connection.source = Source::Arena;
                 self.io.arena_used = start + tail + len;
+                // Much has come that was not large.
+                let may_be_small = len == RECEIVE_LARGE_BYTES && connection.sends_large;
                 self.feed(index, start, start + tail + len);
+                if may_be_small && let Some(connection) = self.io.get(index) {
+                    connection.sends_large = connection.missing() > 0;
+                }
             }
         }
     }
