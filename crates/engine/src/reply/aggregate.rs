@@ -187,12 +187,15 @@ impl ReplySink<'_> {
         self.opened(Open { left: elements as u64, at: 0, pins: 0, closer: 0 });
     }
 
-    /// An array whose length is known when it is [closed](Self::close). In RESP its length line is put in before what
-    /// stands behind it, which moves it once.
+    /// An array whose length is known when it is [closed](Self::close). In RESP there is room for one digit of it; what
+    /// stands behind it is moved once where there are more.
     pub fn deferred(&mut self) {
         let pins = self.out.pins.len();
         let (at, closer) = match self.wire.protocol {
-            Protocol::Resp2 | Protocol::Resp3 => (self.out.bytes.len(), 0),
+            Protocol::Resp2 | Protocol::Resp3 => {
+                self.out.bytes.extend_from_slice(b"*0\r\n");
+                (self.out.bytes.len() - 3, 0)
+            }
             Protocol::Respb | Protocol::Captured => {
                 self.head_of(Kind::Array, 0, 0);
                 (self.out.bytes.len() - 4, 0)
@@ -211,9 +214,10 @@ impl ReplySink<'_> {
         debug_assert!(elements < u64::from(u32::MAX), "close needs a deferred array");
         match self.wire.protocol {
             Protocol::Resp2 | Protocol::Resp3 => {
-                let mut digits = itoa::Buffer::new();
-                let line = format!("*{}\r\n", digits.format(elements));
-                self.out.insert(at, pins, line.as_bytes());
+                self.out.bytes[at] = b'0' + (elements % 10) as u8;
+                if elements > 9 {
+                    self.out.insert(at, pins, itoa::Buffer::new().format(elements / 10).as_bytes());
+                }
             }
             Protocol::Respb | Protocol::Captured => {
                 self.out.bytes[at..at + 4].copy_from_slice(&(elements as u32).to_be_bytes());

@@ -157,7 +157,7 @@ pub(super) fn xread(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut R
     let mut after = Vec::with_capacity(request.streams);
     let mut served = Vec::new();
     for index in 0..request.streams {
-        let key = context.key_of(request.key(args, index));
+        let key = context.key(args, request.keys_at + index);
         let log = find(context, &key)?.map(weft_store::Stream::log);
         let id = match request.id(args, index) {
             b"$" => log.map_or(StreamId::MIN, Log::last_id),
@@ -188,7 +188,7 @@ pub(super) fn xread(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut R
     }
     sink.map_of_arrays(served.len());
     for index in served {
-        let key = context.key_of(request.key(args, index));
+        let key = context.key(args, request.keys_at + index);
         sink.entry();
         sink.bulk(key.bytes());
         sink.deferred();
@@ -264,7 +264,7 @@ pub(super) fn xreadgroup(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &
     let mut positions = HashMap::new();
     let mut served = Vec::new();
     for index in 0..request.streams {
-        let key = context.key_of(request.key(args, index));
+        let key = context.key(args, request.keys_at + index);
         let Some((group, log)) =
             find(context, &key)?.and_then(|stream| Some((stream.group(group)?, stream.log())))
         else {
@@ -287,7 +287,9 @@ pub(super) fn xreadgroup(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &
         let after = positions.get(key.bytes()).copied().unwrap_or_else(|| group.last_id());
         let end = if part == Part::New { end_of_reading(log, after, request.count) } else { None };
         let has_some = part != Part::New || end.is_some();
-        if let Some(end) = end {
+        if let Some(end) = end
+            && request.streams > 1
+        {
             positions.insert(request.key(args, index), end);
         }
         parts.push(part);
@@ -302,7 +304,7 @@ pub(super) fn xreadgroup(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &
         sink.map_of_arrays(served.len());
     }
     for (index, &part) in parts.iter().enumerate() {
-        let key = context.key_of(request.key(args, index));
+        let key = context.key(args, request.keys_at + index);
         if served.contains(&index) {
             sink.entry();
             sink.bulk(key.bytes());
