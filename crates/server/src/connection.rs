@@ -24,7 +24,7 @@ use weft_store::Keyspace;
 use crate::channels::Channels;
 use crate::client::Client;
 use crate::http::{Bench, Http};
-use crate::limits::{LARGE_BYTES_MIN, SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
+use crate::limits::{LARGE_BYTES_MIN, RECEIVE_BYTES, SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
 use crate::poll::{borrowed, receive, receive_behind};
 use crate::shared::Counted;
 use crate::timers::Alarm;
@@ -105,6 +105,8 @@ pub(crate) struct Connection {
     /// Input that has not been decoded, from `pending_at` on: what stands before it has run.
     pub(crate) pending: Vec<u8>,
     pub(crate) pending_at: usize,
+    /// The same while its requests run, where one of them may keep it.
+    pub(crate) offered: Option<Arc<Vec<u8>>>,
     /// Arguments of the request that is not whole.
     pub(crate) partial: Vec<Slot>,
     pub(crate) source: Source,
@@ -207,6 +209,7 @@ impl Connection {
             sent: 0,
             pending: Vec::new(),
             pending_at: 0,
+            offered: None,
             partial: Vec::new(),
             source: Source::Arena,
             counted: Counted::default(),
@@ -253,7 +256,8 @@ impl Connection {
             Transport::Plain => 0,
             Transport::Tls(tls) => tls.input_bytes(),
         };
-        self.pending.capacity() + self.partial.capacity() * size_of::<Slot>() + sealed
+        let offered = self.offered.as_ref().map_or(0, |offered| offered.capacity());
+        self.pending.capacity() + offered + self.partial.capacity() * size_of::<Slot>() + sealed
     }
 
     /// What it counts for, as one that has not authenticated: beside its input what is kept of it otherwise.
@@ -331,13 +335,37 @@ impl Connection {
         }
     }
 
+    /// Keeps input that came into another buffer. There is room for the rest of what is announced, as far as a receive
+    /// would make some.
+    pub(crate) fn keep(&mut self, input: &[u8]) {
+        let missing = if self.is_authenticated() { self.missing_behind(input.len()) } else { 0 };
+        self.pending.reserve_exact(input.len() + missing.min(RECEIVE_BYTES));
+        self.pending.extend_from_slice(input);
+    }
+
     /// What has been kept of its input.
     pub(crate) fn kept(&self) -> &[u8] {
-        &self.pending[self.pending_at..]
+        let all = self.offered.as_deref().unwrap_or(&self.pending);
+        &all[self.pending_at..]
+    }
+    /// What has been decoded of its own buffer is about to run: one large argument may be kept there.
+    pub(crate) fn offer(&mut self) {
+        let may_be_kept = !matches!(self.peer, Peer::Http(_));
+        if may_be_kept && self.sends_large && self.pending.len() >= LARGE_BYTES_MIN {
+            self.offered = Some(Arc::new(std::mem::take(&mut self.pending)));
+        }
     }
     /// Lets go of the input that has been decoded, up to `at` of its own buffer. The rest moves to the front when it is
     /// less than what is let go: each byte is moved once on average, however often the connection stops.
     pub(crate) fn let_go_until(&mut self, at: usize) {
+        match self.offered.take().map(Arc::try_unwrap) {
+            None => {}
+            Some(Ok(pending)) => self.pending = pending,
+            Some(Err(kept)) => {
+                (self.pending, self.pending_at) = (kept[at..].to_vec(), 0);
+                return;
+            }
+        }
         self.pending_at = at;
         if at == self.pending.len() {
             (self.pending, self.pending_at) = (Vec::new(), 0);
@@ -348,17 +376,21 @@ impl Connection {
     }
     /// Lets go of all its input.
     pub(crate) fn forget_input(&mut self) {
-        (self.pending, self.pending_at) = (Vec::new(), 0);
+        (self.pending, self.pending_at, self.offered) = (Vec::new(), 0, None);
     }
 
     /// What is announced of a large argument and has not come: 0 where it is not much.
     pub(crate) fn missing(&self) -> usize {
+        self.missing_behind(self.kept().len())
+    }
+    /// The same where so much has been kept.
+    fn missing_behind(&self, kept: usize) -> usize {
         let need = match &self.peer {
             Peer::Resp(single) => single.decoder.need(),
             Peer::Respb(channels) => channels.need(),
             Peer::Http(_) => 0,
         };
-        let missing = need.saturating_sub(self.kept().len());
+        let missing = need.saturating_sub(kept);
         if missing < LARGE_BYTES_MIN { 0 } else { missing }
     }
 

@@ -192,14 +192,16 @@ impl Host for Io {
             return None;
         }
         touch(connection, index, &mut self.touched, &mut self.spare);
-        let bytes: &[u8] = match connection.source {
-            Source::Arena => &self.arena,
-            Source::Own => &connection.pending,
+        let (bytes, buffer): (&[u8], _) = match (connection.source, &connection.offered) {
+            (Source::Arena, _) => (&self.arena, None),
+            (Source::Own, None) => (&connection.pending, None),
+            (Source::Own, Some(offered)) => (offered, Some(offered)),
         };
         let output = &mut connection.output;
         match &mut connection.peer {
             Peer::Resp(single) => {
-                Some(Lent { session: &mut single.client.session, output, bytes, shared_bytes: usize::MAX })
+                let session = &mut single.client.session;
+                Some(Lent { session, output, bytes, buffer, shared_bytes: usize::MAX })
             }
             Peer::Respb(channels) => {
                 if let Some(ended) = channels.lend(channel, output) {
@@ -207,11 +209,11 @@ impl Host for Io {
                 }
                 let shared_bytes = channels.shared_bytes(channel, output);
                 let session = &mut channels.client_mut(channel)?.session;
-                Some(Lent { session, output, bytes, shared_bytes })
+                Some(Lent { session, output, bytes, buffer, shared_bytes })
             }
             Peer::Http(http) => {
                 let shared_bytes = http.ledger.lend(output, &mut self.pen);
-                Some(Lent { session: &mut http.client.session, output, bytes, shared_bytes })
+                Some(Lent { session: &mut http.client.session, output, bytes, buffer: None, shared_bytes })
             }
         }
     }

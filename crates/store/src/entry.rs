@@ -29,7 +29,6 @@ use crate::sorted_set::SortedSetRef;
 use crate::value::{NewValue, Object, ObjectRef, SharedBytes, ValueRef};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 /// Longer string values go out of line.
 pub const INLINE_BYTES_MAX: usize = 4096;
@@ -514,7 +513,7 @@ pub(crate) enum ValueMut<'a> {
     Packed,
     Bytes(&'a mut [u8]),
     Int(&'a mut i64),
-    Shared(&'a mut Arc<Vec<u8>>),
+    Shared(&'a mut SharedBytes),
     Object(&'a mut Object),
 }
 
@@ -537,7 +536,7 @@ pub(crate) unsafe fn value_mut<'a>(at: NonNull<u8>) -> ValueMut<'a> {
             }
             Kind::Hash | Kind::Ints | Kind::Set | Kind::SortedSet | Kind::List => ValueMut::Packed,
             Kind::Int => ValueMut::Int(&mut *word.cast()),
-            Kind::Shared => ValueMut::Shared((*word.cast::<SharedBytes>()).vec_mut()),
+            Kind::Shared => ValueMut::Shared(&mut *word.cast::<SharedBytes>()),
             Kind::Object => ValueMut::Object(&mut **word.cast::<*mut Object>()),
         }
     }

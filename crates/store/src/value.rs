@@ -13,35 +13,81 @@ use std::sync::Arc;
 
 /// A large string, counted: a reply may keep a clone and send from it (`writev`) after the lock is gone. Writers copy
 /// when somebody else holds it, so a clone never changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[repr(transparent)]
-pub struct SharedBytes(Arc<Vec<u8>>);
+pub struct SharedBytes(Arc<Held>);
+
+/// Where the bytes lie.
+#[derive(Clone, Debug)]
+enum Held {
+    Whole(Vec<u8>),
+    /// In the buffer in which they came, which is hardly larger.
+    Part {
+        of: Arc<Vec<u8>>,
+        from: u32,
+        len: u32,
+    },
+}
+
+/// A buffer is kept for a part of it that is at least so many bytes, and all of it but one of so many.
+const PART_BYTES_MIN: usize = 16 << 10;
+const PART_REST: usize = 32;
 
 impl SharedBytes {
     /// Takes over a buffer without copying it.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self(Arc::new(bytes))
+        Self(Arc::new(Held::Whole(bytes)))
+    }
+    /// Keeps a part of a buffer where it lies; nothing where it is better copied.
+    #[must_use]
+    pub fn part(of: &Arc<Vec<u8>>, from: usize, len: usize) -> Option<Self> {
+        let rest = of.capacity().checked_sub(len)?;
+        let fits = len >= PART_BYTES_MIN && rest <= len / PART_REST && from + len <= of.len();
+        let (from, len) = (u32::try_from(from).ok()?, u32::try_from(len).ok()?);
+        fits.then(|| Self(Arc::new(Held::Part { of: Arc::clone(of), from, len })))
     }
     /// The bytes.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
-        &self.0
+        match &*self.0 {
+            Held::Whole(bytes) => bytes,
+            Held::Part { of, from, len } => &of[*from as usize..][..*len as usize],
+        }
     }
     /// Whether somebody beside this holder has it: such bytes are not freed by deleting the key.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
-    pub(crate) const fn vec_mut(&mut self) -> &mut Arc<Vec<u8>> {
-        &mut self.0
+    /// The bytes, to be changed: a copy of their own where they are somebody else's too, or a part.
+    pub(crate) fn vec_mut(&mut self) -> &mut Vec<u8> {
+        if let Held::Part { .. } = *self.0 {
+            *self = Self::new(self.as_slice().to_vec());
+        }
+        match Arc::make_mut(&mut self.0) {
+            Held::Whole(bytes) => bytes,
+            Held::Part { .. } => unreachable!("it has just been made whole"),
+        }
     }
     /// Memory that it takes, the counts included.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.0.capacity() + 40
+        40 + match &*self.0 {
+            Held::Whole(bytes) => bytes.capacity(),
+            Held::Part { of, .. } => of.capacity() + 40,
+        }
     }
 }
+
+impl PartialEq for SharedBytes {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+impl Eq for SharedBytes {}
+
+const _: () = assert!(size_of::<Held>() == size_of::<Vec<u8>>());
 
 /// Blocks of a stream, about 4 KiB each, or as many pending entries, are freed for one chunk.
 const STREAM_BLOCKS_PER_CHUNK: usize = 16;

@@ -29,6 +29,7 @@ impl Host for Clients {
             session: &mut client.session,
             output: &mut client.output,
             bytes: &client.bytes,
+            buffer: None,
             shared_bytes: usize::MAX,
         })
     }

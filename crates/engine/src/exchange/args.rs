@@ -6,10 +6,11 @@
 
 use std::cell::OnceCell;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use weft_protocol::request::{ArgVisitor, unquote};
 use weft_protocol::table::{self, CommandId, CommandSpec};
 use weft_protocol::{Arg, number};
-use weft_store::{Key, Keyspace};
+use weft_store::{Key, Keyspace, NewValue, SharedBytes};
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::requests::is_container;
@@ -148,6 +149,8 @@ pub struct Args<'a> {
     more_hashes: &'a [u64],
     /// There are no other keys.
     knows_all: bool,
+    /// What the frame is the end of, if that can be kept.
+    buffer: Option<&'a Arc<Vec<u8>>>,
 }
 
 impl<'a> Args<'a> {
@@ -173,6 +176,7 @@ impl<'a> Args<'a> {
             key_hash: 0,
             more_hashes: &[],
             knows_all: false,
+            buffer: None,
         }
     }
     /// Arguments all of which are bytes, the name first.
@@ -189,6 +193,7 @@ impl<'a> Args<'a> {
             key_hash: 0,
             more_hashes: &[],
             knows_all: false,
+            buffer: None,
         }
     }
     /// The same, with the hash of one key that has been computed before.
@@ -209,6 +214,28 @@ impl<'a> Args<'a> {
     pub const fn with_more(mut self, more_hashes: &'a [u64], all: bool) -> Self {
         (self.more_hashes, self.knows_all) = (more_hashes, all);
         self
+    }
+    /// The same, where the frame lies in a buffer that can be kept: it reaches to the end of that.
+    #[inline]
+    #[must_use]
+    pub const fn with_buffer(mut self, buffer: Option<&'a Arc<Vec<u8>>>) -> Self {
+        self.buffer = buffer;
+        self
+    }
+    /// An argument as a string to be stored. One that is nearly all of the buffer in which it came is kept there.
+    #[inline]
+    #[must_use]
+    pub fn string(&self, index: usize) -> NewValue<'a> {
+        match self.buffer.and_then(|buffer| self.part(buffer, index)) {
+            Some(part) => NewValue::Shared(part),
+            None => NewValue::string(self.bytes(index)),
+        }
+    }
+    #[cold]
+    fn part(&self, buffer: &Arc<Vec<u8>>, index: usize) -> Option<SharedBytes> {
+        let Slot::Frame { offset, len } = self.slot(index)? else { return None };
+        let frame_at = buffer.len().checked_sub(self.frame.len())?;
+        SharedBytes::part(buffer, frame_at + offset as usize, len as usize)
     }
     /// The hashes of all its keys, if they are known.
     #[inline]

@@ -37,6 +37,8 @@ impl Core<'_> {
         let ran = match first.fast {
             // Each is to be looked at.
             _ if terms.sized => 0,
+            // One that may be kept where it lies is its handler's.
+            Fast::Set if lent.buffer.is_some() => return 0,
             // Above the limit any command makes room.
             Fast::Get if terms.limited && !self.eviction.has_room(self.engine, None) => 0,
             // One by itself gains nothing from what several ask once.

@@ -24,6 +24,7 @@ pub use crate::job::{Door, Input, Job, JobOutcome};
 use admission::Verdict;
 pub use attempt::Attempt;
 use prefetch::prefetch;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weft_protocol::table::{CommandId, flag, policy};
@@ -53,6 +54,8 @@ pub struct Lent<'h> {
     pub output: &'h mut Output,
     /// The bytes that the connection's requests of this batch point into.
     pub bytes: &'h [u8],
+    /// What these bytes are, where whoever stores much of them may keep it.
+    pub buffer: Option<&'h Arc<Vec<u8>>>,
     /// Bytes that neighbouring requests of the client may write before it must be lent again.
     pub shared_bytes: usize,
 }
@@ -362,7 +365,7 @@ impl Core<'_> {
         let before = self.local.effects.ahead;
         self.local.effects.ahead = requests.ahead(at, lent.bytes, &self.engine.keyspace, before);
         let texts = Texts::default();
-        let args = requests.args(request, lent.bytes, &texts);
+        let args = requests.args(request, lent.bytes, &texts).with_buffer(lent.buffer);
         let mut turn = false;
         let until_ms = if lent.session.must_queue() && !self.joins(request.what, &args, lent.session) {
             0

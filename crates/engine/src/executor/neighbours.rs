@@ -194,7 +194,7 @@ impl<'e> Core<'e> {
         let request = &requests.list()[at];
         let Some((id, plan)) = self.plan(request) else { return 0 };
         let texts = Texts::default();
-        let args = requests.args(request, lent.bytes, &texts);
+        let args = requests.args(request, lent.bytes, &texts).with_buffer(lent.buffer);
         if !plan.takes(args.len()) {
             return 0;
         }

@@ -136,6 +136,7 @@ impl Host for Clients {
             session: &mut client.session,
             output: &mut client.output,
             bytes: self.bytes.get(&connection).map_or(&[], Vec::as_slice),
+            buffer: None,
             shared_bytes,
         })
     }

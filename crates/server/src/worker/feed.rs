@@ -10,8 +10,8 @@ use super::{Worker, unsent_max};
 use crate::channels::{Channels, RespbLimits, close};
 use crate::connection::{Connection, Life, Peer, Source, Stop};
 use crate::limits::{
-    CONTROLS_PER_TICK_MAX, PAGES_PER_TICK_MAX, RECEIVE_BYTES, RECEIVE_LARGE_BYTES, SEND_EARLY_BYTES, TAIL_BYTES_MAX,
-    WAITING_INPUT_BYTES_MAX,
+    CONTROLS_PER_TICK_MAX, PAGES_PER_TICK_MAX, RECEIVE_BYTES, RECEIVE_LARGE_BYTES, SEND_EARLY_BYTES,
+    TAIL_BYTES_MAX, WAITING_INPUT_BYTES_MAX,
 };
 use crate::shared::Counted;
 
@@ -265,20 +265,23 @@ impl Worker<'_> {
     fn keep(&mut self, index: u32, at: usize, end: usize) {
         let own = self.io.get(index).is_some_and(|connection| connection.source == Source::Own);
         if own {
+            if let Some(connection) = self.io.get(index) {
+                connection.offer();
+            }
             // What was decoded points into the buffer that is about to move.
             self.run_batch();
         }
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
         if connection.life != Life::Open {
             // It is closing, and its input has been let go of already.
-            connection.source = Source::Arena;
+            (connection.source, connection.offered) = (Source::Arena, None);
             return;
         }
         if own {
             connection.let_go_until(at);
             connection.source = Source::Arena;
         } else {
-            connection.pending.extend_from_slice(&self.io.arena[at..end]);
+            connection.keep(&self.io.arena[at..end]);
         }
         if !connection.is_authenticated() && !self.recount(index) {
             return self.refuse(index, close::UNAUTHENTICATED, &Error::err(TOO_MUCH_UNAUTHENTICATED));

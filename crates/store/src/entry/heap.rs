@@ -27,7 +27,6 @@ use crate::table::{Drain, Facts, Pos, Table};
 use crate::value::{Digits, NewValue, SharedBytes, ValueRef};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 /// Larger entries come from the global allocator. With `--cfg weft_plain_memory` all do, so that AddressSanitizer sees
 /// each.
@@ -400,14 +399,14 @@ impl Heap {
             _ => found,
         };
         if let ValueMut::Shared(shared) = self.value_mut(db, found) {
-            let before = shared.capacity();
-            Arc::make_mut(shared).resize(len, 0);
-            let after = shared.capacity();
+            let before = shared.memory_bytes();
+            shared.vec_mut().resize(len, 0);
+            let after = shared.memory_bytes();
             self.grow_owned(before, after);
         }
         match self.value_mut(db, found) {
             ValueMut::Bytes(bytes) => bytes,
-            ValueMut::Shared(shared) => Arc::make_mut(shared).as_mut_slice(),
+            ValueMut::Shared(shared) => shared.vec_mut().as_mut_slice(),
             ValueMut::Packed | ValueMut::Int(_) | ValueMut::Object(_) => &mut [],
         }
     }

@@ -10,7 +10,6 @@ use crate::set::{SetLimits, SetMut};
 use crate::shard::ShardGuard;
 use crate::sorted_set::{SortedSetLimits, SortedSetMut};
 use crate::value::{NewValue, Object};
-use std::sync::Arc;
 
 impl Guards<'_> {
     /// Takes back what was done behind a savepoint. Its effects are forgotten; the journal goes on. The guards cover
@@ -150,11 +149,11 @@ impl ShardGuard<'_> {
         let (before, after, due) = match self.data.heap.value_mut(db as usize, found) {
             ValueMut::Shared(text) => {
                 let Undo::Text { offset, bytes, len } = undo else { return };
-                let before = text.capacity();
-                let text = Arc::make_mut(text);
-                text.truncate(len);
-                text[offset..offset + bytes.len()].copy_from_slice(&bytes);
-                (before, text.capacity(), (u64::MAX, u64::MAX))
+                let before = text.memory_bytes();
+                let now = text.vec_mut();
+                now.truncate(len);
+                now[offset..offset + bytes.len()].copy_from_slice(&bytes);
+                (before, text.memory_bytes(), (u64::MAX, u64::MAX))
             }
             ValueMut::Object(object) => {
                 let (before, due_before) = (object.memory_bytes(), object.next_due_ms());

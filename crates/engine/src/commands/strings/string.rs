@@ -49,16 +49,16 @@ fn set(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>)
     if args.len() > 3 {
         return set_with(context, args, sink);
     }
-    put(context, &context.key(args, 1), args.bytes(2), Expiry::None)?;
+    put(context, &context.key(args, 1), args.string(2), Expiry::None)?;
     sink.ok();
     Ok(())
 }
 
 /// Sets a key whatever it was. The time, if there is one, has not come.
 #[inline]
-fn put(context: &mut Context<'_, '_>, key: &Key<'_>, value: &[u8], expiry: Expiry) -> Result {
+fn put(context: &mut Context<'_, '_>, key: &Key<'_>, value: NewValue<'_>, expiry: Expiry) -> Result {
     let (shard, mut op) = context.shard(key)?;
-    let (garbage, _) = shard.set(&mut op, key, NewValue::string(value), expiry);
+    let (garbage, _) = shard.set(&mut op, key, value, expiry);
     context.discard(garbage);
     context.notify(notify::STRING, "set", key);
     if matches!(expiry, Expiry::At(_)) {
@@ -85,7 +85,7 @@ fn set_with(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink
         Some(_) => {
             context.expire_now(&key)?;
         }
-        None => put(context, &key, args.bytes(2), options.expiry(at_ms))?,
+        None => put(context, &key, args.string(2), options.expiry(at_ms))?,
     }
     if !options.get {
         sink.ok();
@@ -160,7 +160,7 @@ fn getdel(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'
 fn getset(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> Result {
     let key = context.key(args, 1);
     get_key(context, &key, sink)?;
-    put(context, &key, args.bytes(2), Expiry::None)?;
+    put(context, &key, args.string(2), Expiry::None)?;
     Ok(())
 }
 
@@ -175,7 +175,7 @@ fn setnx(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let key = context.key(args, 1);
     let absent = holds(context, &key, Condition::Absent, args)?;
     if absent {
-        put(context, &key, args.bytes(2), Expiry::None)?;
+        put(context, &key, args.string(2), Expiry::None)?;
     }
     sink.int(i64::from(absent));
     Ok(())
@@ -196,7 +196,7 @@ fn set_for(
     unit: expiry::Unit,
 ) -> Result {
     let at_ms = expiry::time(args, 2, unit, context.now_ms)?;
-    put(context, &context.key(args, 1), args.bytes(3), Expiry::At(at_ms))?;
+    put(context, &context.key(args, 1), args.string(3), Expiry::At(at_ms))?;
     sink.ok();
     Ok(())
 }
@@ -259,7 +259,7 @@ fn put_pairs(
 ) -> Result {
     for (at, index) in pairs.step_by(2).enumerate() {
         let key = args.nth_key(&context.engine.keyspace, at, index);
-        put(context, &key, args.bytes(index + 1), expiry)?;
+        put(context, &key, args.string(index + 1), expiry)?;
     }
     Ok(())
 }
