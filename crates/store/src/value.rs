@@ -529,4 +529,33 @@ mod tests {
         }
         assert_eq!(parse_int(b"99999999999999999999"), None);
     }
+
+    #[test]
+    fn a_part_is_kept_where_little_else_is() {
+        let of = |len: usize, more: usize| {
+            let mut buffer = Vec::with_capacity(len + more);
+            buffer.resize(len + more, b'.');
+            buffer[10..10 + len].fill(b'x');
+            Arc::new(buffer)
+        };
+        let buffer = of(PART_BYTES_MIN, 100);
+        let mut part = SharedBytes::part(&buffer, 10, PART_BYTES_MIN).expect("it is nearly all");
+        assert_eq!(part, SharedBytes::new(vec![b'x'; PART_BYTES_MIN]));
+        assert_eq!(part.memory_bytes(), buffer.capacity() + 80);
+        assert!(SharedBytes::part(&buffer, 101, PART_BYTES_MIN).is_none(), "it goes beyond the end");
+        assert!(SharedBytes::part(&of(100, 10), 10, 100).is_none(), "it is short");
+        assert!(
+            SharedBytes::part(&of(PART_BYTES_MIN, 2000), 10, PART_BYTES_MIN).is_none(),
+            "much would be kept"
+        );
+        // Who changes one has it for himself.
+        let reader = part.clone();
+        assert!(part.is_pinned());
+        part.vec_mut().push(b'y');
+        assert_eq!(part.as_slice().len(), PART_BYTES_MIN + 1);
+        assert_eq!(reader.as_slice(), [b'x'; PART_BYTES_MIN]);
+        assert!(!reader.is_pinned() && buffer[10 + PART_BYTES_MIN] == b'.');
+        drop(reader);
+        assert_eq!(Arc::strong_count(&buffer), 1);
+    }
 }
