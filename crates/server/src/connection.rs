@@ -24,7 +24,9 @@ use weft_store::Keyspace;
 use crate::channels::Channels;
 use crate::client::Client;
 use crate::http::{Bench, Http};
-use crate::limits::{LARGE_BYTES_MIN, RECEIVE_BYTES, SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
+use crate::limits::{
+    BEHIND_LARGE_BYTES, LARGE_BYTES_MIN, RECEIVE_BYTES, SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED,
+};
 use crate::poll::{borrowed, receive, receive_behind};
 use crate::shared::Counted;
 use crate::timers::Alarm;
@@ -339,7 +341,9 @@ impl Connection {
     /// would make some.
     pub(crate) fn keep(&mut self, input: &[u8]) {
         let missing = if self.is_authenticated() { self.missing_behind(input.len()) } else { 0 };
-        self.pending.reserve_exact(input.len() + missing.min(RECEIVE_BYTES));
+        if missing > 0 {
+            self.pending.reserve_exact(input.len() + missing.min(RECEIVE_BYTES) + BEHIND_LARGE_BYTES);
+        }
         self.pending.extend_from_slice(input);
     }
 
@@ -394,13 +398,15 @@ impl Connection {
         if missing < LARGE_BYTES_MIN { 0 } else { missing }
     }
 
-    /// Receives behind what is pending, into memory that grows with what has come; of a large argument no more than is
-    /// missing, so that the next request need not be moved.
+    /// Receives behind what is pending, into memory that grows with what has come; of a large argument little more than
+    /// is missing, so that hardly anything of the next request need be moved, and all of it is one request's.
     pub(crate) fn receive_pending(&mut self, scratch: &mut [u8], len_max: usize) -> Option<usize> {
         let (before, fd) = (self.pending.len(), borrowed(&self.fd));
         match self.missing() {
+            // The rest of a request behind a large argument.
+            0 if before >= LARGE_BYTES_MIN && self.pending.capacity() - before >= BEHIND_LARGE_BYTES / 2 => {}
             0 => self.pending.reserve(len_max.max(before / 2)),
-            missing => self.pending.reserve_exact(missing.min(len_max.max(before))),
+            missing => self.pending.reserve_exact(missing.min(len_max.max(before)) + BEHIND_LARGE_BYTES),
         }
         match &mut self.transport {
             Transport::Plain => {

@@ -9,6 +9,8 @@ pub(crate) const RECEIVE_BYTES: usize = 64 << 10;
 pub(crate) const RECEIVE_LARGE_BYTES: usize = 16 << 10;
 /// What is missing of an argument is received into the connection's own buffer if it is as much.
 pub(crate) const LARGE_BYTES_MIN: usize = 16 << 10;
+/// Room behind it, for the options that may follow.
+pub(crate) const BEHIND_LARGE_BYTES: usize = 256;
 /// Where the input of one tick lies: room for several receives.
 pub(crate) const ARENA_BYTES: usize = 512 << 10;
 /// Input that is not whole is copied back into the arena up to this; beyond it the connection has a buffer of its own.
