@@ -408,14 +408,14 @@ impl Connection {
             0 => self.pending.reserve(len_max.max(before / 2)),
             missing => self.pending.reserve_exact(missing.min(len_max.max(before)) + BEHIND_LARGE_BYTES),
         }
+        let room = self.pending.capacity() - before;
         match &mut self.transport {
             Transport::Plain => {
-                let room = self.pending.capacity() - before;
                 let result = receive_behind(fd, &mut self.pending);
                 self.received(result, room)
             }
             Transport::Tls(tls) => {
-                self.pending.resize(before + len_max, 0);
+                self.pending.resize(before + room.min(len_max), 0);
                 let into = &mut self.pending[before..];
                 let result = tls.open(into, scratch, |into| receive(fd, into));
                 self.pending.truncate(before + result.map_or(0, |opened| opened.len));
