@@ -25,7 +25,7 @@ use crate::channels::Channels;
 use crate::client::Client;
 use crate::http::{Bench, Http};
 use crate::limits::{
-    BEHIND_LARGE_BYTES, LARGE_BYTES_MIN, RECEIVE_BYTES, SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED,
+    BEHIND_LARGE_BYTES, LARGE_AHEAD_BYTES, LARGE_BYTES_MIN, SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED,
 };
 use crate::poll::{borrowed, receive, receive_behind};
 use crate::shared::Counted;
@@ -340,9 +340,10 @@ impl Connection {
     /// Keeps input that came into another buffer. There is room for the rest of what is announced, as far as a receive
     /// would make some.
     pub(crate) fn keep(&mut self, input: &[u8]) {
-        let missing = if self.is_authenticated() { self.missing_behind(input.len()) } else { 0 };
-        if missing > 0 {
-            self.pending.reserve_exact(input.len() + missing.min(RECEIVE_BYTES) + BEHIND_LARGE_BYTES);
+        let announced = if self.is_authenticated() { self.announced(input.len()) } else { 0 };
+        if announced >= LARGE_BYTES_MIN {
+            let more = announced.min(LARGE_AHEAD_BYTES) + BEHIND_LARGE_BYTES;
+            self.pending.reserve_exact(input.len() + more);
         }
         self.pending.extend_from_slice(input);
     }
@@ -385,28 +386,29 @@ impl Connection {
 
     /// What is announced of a large argument and has not come: 0 where it is not much.
     pub(crate) fn missing(&self) -> usize {
-        self.missing_behind(self.kept().len())
+        Some(self.announced(self.kept().len())).filter(|&missing| missing >= LARGE_BYTES_MIN).unwrap_or(0)
     }
-    /// The same where so much has been kept.
-    fn missing_behind(&self, kept: usize) -> usize {
+    /// What its decoder needs to go on beyond so much of a request.
+    fn announced(&self, kept: usize) -> usize {
         let need = match &self.peer {
             Peer::Resp(single) => single.decoder.need(),
             Peer::Respb(channels) => channels.need(),
             Peer::Http(_) => 0,
         };
-        let missing = need.saturating_sub(kept);
-        if missing < LARGE_BYTES_MIN { 0 } else { missing }
+        need.saturating_sub(kept)
     }
 
     /// Receives behind what is pending, into memory that grows with what has come; of a large argument little more than
     /// is missing, so that hardly anything of the next request need be moved, and all of it is one request's.
     pub(crate) fn receive_pending(&mut self, scratch: &mut [u8], len_max: usize) -> Option<usize> {
         let (before, fd) = (self.pending.len(), borrowed(&self.fd));
-        match self.missing() {
-            // The rest of a request behind a large argument.
-            0 if before >= LARGE_BYTES_MIN && self.pending.capacity() - before >= BEHIND_LARGE_BYTES / 2 => {}
-            0 => self.pending.reserve(len_max.max(before / 2)),
-            missing => self.pending.reserve_exact(missing.min(len_max.max(before)) + BEHIND_LARGE_BYTES),
+        let (announced, spare) = (self.announced(self.kept().len()), self.pending.capacity() - before);
+        if announced == 0 || announced.max(before) < LARGE_BYTES_MIN {
+            self.pending.reserve(len_max.max(before / 2));
+        } else if spare < announced.max(BEHIND_LARGE_BYTES / 2) {
+            // Much that is small may follow what is large: it must not come byte by byte.
+            let more = announced.min(LARGE_AHEAD_BYTES.max(before)).max(before / 64);
+            self.pending.reserve_exact(more + BEHIND_LARGE_BYTES);
         }
         let room = self.pending.capacity() - before;
         match &mut self.transport {

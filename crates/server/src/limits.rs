@@ -9,6 +9,8 @@ pub(crate) const RECEIVE_BYTES: usize = 64 << 10;
 pub(crate) const RECEIVE_LARGE_BYTES: usize = 16 << 10;
 /// What is missing of an argument is received into the connection's own buffer if it is as much.
 pub(crate) const LARGE_BYTES_MIN: usize = 16 << 10;
+/// Memory is made for so much of it at once, or for as much as has come.
+pub(crate) const LARGE_AHEAD_BYTES: usize = 128 << 10;
 /// Room behind it, for the options that may follow.
 pub(crate) const BEHIND_LARGE_BYTES: usize = 256;
 /// Where the input of one tick lies: room for several receives.
