@@ -372,7 +372,7 @@ fn a_long_reply_among_short_ones_begins_where_it_is_said_to() {
 /// Nothing behind EXEC need wait to be read where what it runs has come in front of it, and is nothing that what is
 /// behind must wait for.
 #[test]
-fn exec_is_a_barrier_unless_its_transaction_is_whole() {
+fn exec_is_a_barrier_where_it_may_run_one() {
     for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
         let (mut bench, [client, other]) = Bench::with_clients([protocol; 2]);
         let mut ends = |words: &[(u32, &str)]| {
@@ -402,4 +402,34 @@ fn exec_is_a_barrier_unless_its_transaction_is_whole() {
             ends(&[(other, "EXEC")]);
         }
     }
+}
+
+/// What was queued before a MULTI that is refused is lost: else EXEC, no barrier, would run it.
+#[test]
+fn a_second_multi_spoils_what_was_open() {
+    let (mut bench, client) = Bench::with(Protocol::Resp3);
+    bench.text(client, "SET k v");
+    bench.run(client, "MULTI");
+    bench.run(client, "AUTH default x");
+    let replies =
+        bench.run_batch(&[(client, ["MULTI", "GET k", "EXEC"].map(str::to_owned).to_vec())]).remove(0);
+    let texts: Vec<String> = replies.iter().map(show).collect();
+    assert!(
+        texts[0].contains("not allowed inside a transaction")
+            && texts[1].contains("QUEUED")
+            && texts[2].contains("EXECABORT"),
+        "{texts:?}"
+    );
+}
+
+/// A transaction locks what its own keys need. Who waits for one of them and for others is served all the same.
+#[test]
+fn who_waits_for_other_keys_too_is_served_by_a_transaction() {
+    let (mut bench, [client, waiting]) = Bench::with_clients([Protocol::Resp3; 2]);
+    bench.run(waiting, "BLPOP a b c d e f g h 0");
+    // Too few to have the keyspace to themselves.
+    let replies = bench.run_batch(&[(client, ["MULTI", "RPUSH a x", "EXEC"].map(str::to_owned).to_vec())]);
+    assert_eq!(replies[0].len(), 3);
+    assert!(!bench.is_waiting(waiting));
+    assert_eq!(bench.take(waiting).len(), 1);
 }

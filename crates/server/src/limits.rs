@@ -8,14 +8,15 @@ pub(crate) const RECEIVE_BYTES: usize = 64 << 10;
 /// The same from a connection that sends large arguments: more of one would be moved once more.
 pub(crate) const RECEIVE_LARGE_BYTES: usize = 16 << 10;
 /// What is missing of an argument is received into the connection's own buffer if it is as much.
-pub(crate) const LARGE_BYTES_MIN: usize = 16 << 10;
+pub(crate) const LARGE_BYTES_MIN: usize = weft_store::SharedBytes::PART_BYTES_MIN;
 /// Memory is made for so much of it at once, or for as much as has come.
 pub(crate) const LARGE_AHEAD_BYTES: usize = 128 << 10;
 /// Room behind it, for the options that may follow.
 pub(crate) const BEHIND_LARGE_BYTES: usize = 256;
 /// Where the input of one tick lies: room for several receives.
 pub(crate) const ARENA_BYTES: usize = 512 << 10;
-/// Input that is not whole is copied back into the arena up to this; beyond it the connection has a buffer of its own.
+/// Input that is not whole is copied back into the arena up to this, unless much is known to be missing; beyond it the
+/// connection has a buffer of its own.
 pub(crate) const TAIL_BYTES_MAX: usize = 16 << 10;
 /// Input that a connection may bring while its client waits; then it is not read from until the wait has ended.
 pub(crate) const WAITING_INPUT_BYTES_MAX: usize = 1 << 20;

@@ -119,19 +119,8 @@ pub(crate) enum Listener {
 pub(crate) struct Bound {
     fd: OwnedFd,
     address: SocketAddr,
-    /// The congestion control that connections from elsewhere get back.
-    elsewhere: Option<String>,
-}
-
-impl Bound {
-    /// Nothing is lost or shared on the loopback: there what paces costs timers and nothing else. A connection that
-    /// has begun to pace does so whatever it is set to later, so it is who listens that is set to what does not.
-    fn new(fd: OwnedFd, address: SocketAddr) -> Self {
-        let elsewhere = sockopt::tcp_congestion(&fd)
-            .ok()
-            .filter(|name| name.starts_with(PACING) && sockopt::set_tcp_congestion(&fd, NOT_PACING).is_ok());
-        Self { fd, address, elsewhere }
-    }
+    /// The congestion control that connections from elsewhere get back, where those of the loopback have another.
+    congestion_elsewhere: Option<String>,
 }
 
 impl Listener {
@@ -154,9 +143,9 @@ impl Listener {
     pub(crate) fn inherited(fd: OwnedFd, name: &str) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         Ok(match ip(rustix::net::getsockname(&fd)?) {
-            Some(address) if name == "tls" => Self::Tls(Bound::new(fd, address)),
-            Some(address) if name == "http" => Self::Http(Bound::new(fd, address)),
-            Some(address) => Self::Tcp(Bound::new(fd, address)),
+            Some(address) if name == "tls" => Self::Tls(Bound { fd, address, congestion_elsewhere: None }),
+            Some(address) if name == "http" => Self::Http(Bound { fd, address, congestion_elsewhere: None }),
+            Some(address) => Self::Tcp(Bound { fd, address, congestion_elsewhere: None }),
             None => Self::Given(fd),
         })
     }
@@ -219,7 +208,7 @@ impl Listener {
             Self::Tcp(bound) | Self::Tls(bound) | Self::Http(bound) => {
                 let peer = peer.and_then(ip);
                 let here = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
-                tune(&fd, engine, bound.elsewhere.as_deref().filter(|_| !here));
+                tune(&fd, engine, bound.congestion_elsewhere.as_deref().filter(|_| !here));
                 let local = rustix::net::getsockname(&fd).ok().and_then(ip);
                 let text =
                     |address: Option<SocketAddr>| address.map_or_else(|| "?:0".into(), |it| it.to_string());
@@ -246,11 +235,20 @@ impl Drop for Listener {
 /// A socket that listens on a TCP address.
 fn listening(address: SocketAddr, backlog: i32) -> io::Result<Bound> {
     let fd = bound(address)?;
+    let congestion_elsewhere = without_pacing(&fd);
     rustix::net::listen(&fd, backlog)?;
     // The port that port 0 became.
     let listener = TcpListener::from(fd);
     let address = listener.local_addr()?;
-    Ok(Bound::new(listener.into(), address))
+    Ok(Bound { fd: listener.into(), address, congestion_elsewhere })
+}
+
+/// Nothing is lost or shared on the loopback: there what paces costs timers and nothing else. A connection that has
+/// begun to pace does so whatever it is set to later, so it is who listens that is set to what does not. Gives what it
+/// was, if it was changed.
+fn without_pacing(fd: &OwnedFd) -> Option<String> {
+    let congestion = sockopt::tcp_congestion(fd).ok().filter(|name| name.starts_with(PACING))?;
+    sockopt::set_tcp_congestion(fd, NOT_PACING).is_ok().then_some(congestion)
 }
 
 /// A socket at an address that does not listen yet.
@@ -516,10 +514,12 @@ mod tests {
             println!("left out: this system has no BBR");
             return;
         }
+        let congestion_elsewhere = without_pacing(&fd);
+        assert_eq!(congestion_elsewhere.as_deref(), Some("bbr"));
         rustix::net::listen(&fd, 8).expect("it listens");
         let listener = TcpListener::from(fd);
         let address = listener.local_addr().expect("it has an address");
-        let listener = Listener::Tcp(Bound::new(listener.into(), address));
+        let listener = Listener::Tcp(Bound { fd: listener.into(), address, congestion_elsewhere });
         let _client = std::net::TcpStream::connect(address).expect("somebody listens");
         let (accepted, ..) = loop {
             match listener.accept(engine) {
@@ -528,8 +528,7 @@ mod tests {
             }
         };
         assert_eq!(sockopt::tcp_congestion(&accepted).expect("it has one"), NOT_PACING);
-        let Listener::Tcp(Bound { elsewhere: Some(elsewhere), .. }) = &listener else { panic!("BBR paces") };
-        tune(&accepted, engine, Some(elsewhere));
+        tune(&accepted, engine, Some("bbr"));
         assert_eq!(sockopt::tcp_congestion(&accepted).expect("it has one"), "bbr");
     }
 }

@@ -29,11 +29,13 @@ enum Held {
     },
 }
 
-/// A buffer is kept for a part of it that is at least so many bytes, and all of it but one of so many.
-const PART_BYTES_MIN: usize = 16 << 10;
+/// A buffer is kept for a part of it that is all of it but one of so many bytes.
 const PART_REST: usize = 32;
 
 impl SharedBytes {
+    /// A shorter [part](Self::part) is better copied.
+    pub const PART_BYTES_MIN: usize = 16 << 10;
+
     /// Takes over a buffer without copying it.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
@@ -43,7 +45,7 @@ impl SharedBytes {
     #[must_use]
     pub fn part(of: &Arc<Vec<u8>>, from: usize, len: usize) -> Option<Self> {
         let rest = of.capacity().checked_sub(len)?;
-        let fits = len >= PART_BYTES_MIN && rest <= len / PART_REST && from + len <= of.len();
+        let fits = len >= Self::PART_BYTES_MIN && rest <= len / PART_REST && from + len <= of.len();
         let (from, len) = (u32::try_from(from).ok()?, u32::try_from(len).ok()?);
         fits.then(|| Self(Arc::new(Held::Part { of: Arc::clone(of), from, len })))
     }
@@ -55,7 +57,8 @@ impl SharedBytes {
             Held::Part { of, from, len } => &of[*from as usize..][..*len as usize],
         }
     }
-    /// Whether somebody beside this holder has it: such bytes are not freed by deleting the key.
+    /// Whether somebody beside this holder has it: such bytes are not freed by deleting the key. Of a part, the buffer may
+    /// be somebody else's for a moment all the same.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         Arc::strong_count(&self.0) > 1
@@ -532,29 +535,27 @@ mod tests {
 
     #[test]
     fn a_part_is_kept_where_little_else_is() {
+        const LEN: usize = SharedBytes::PART_BYTES_MIN;
         let of = |len: usize, more: usize| {
             let mut buffer = Vec::with_capacity(len + more);
             buffer.resize(len + more, b'.');
             buffer[10..10 + len].fill(b'x');
             Arc::new(buffer)
         };
-        let buffer = of(PART_BYTES_MIN, 100);
-        let mut part = SharedBytes::part(&buffer, 10, PART_BYTES_MIN).expect("it is nearly all");
-        assert_eq!(part, SharedBytes::new(vec![b'x'; PART_BYTES_MIN]));
+        let buffer = of(LEN, 100);
+        let mut part = SharedBytes::part(&buffer, 10, LEN).expect("it is nearly all");
+        assert_eq!(part, SharedBytes::new(vec![b'x'; LEN]));
         assert_eq!(part.memory_bytes(), buffer.capacity() + 80);
-        assert!(SharedBytes::part(&buffer, 101, PART_BYTES_MIN).is_none(), "it goes beyond the end");
+        assert!(SharedBytes::part(&buffer, 101, LEN).is_none(), "it goes beyond the end");
         assert!(SharedBytes::part(&of(100, 10), 10, 100).is_none(), "it is short");
-        assert!(
-            SharedBytes::part(&of(PART_BYTES_MIN, 2000), 10, PART_BYTES_MIN).is_none(),
-            "much would be kept"
-        );
+        assert!(SharedBytes::part(&of(LEN, 2000), 10, LEN).is_none(), "much would be kept");
         // Who changes one has it for himself.
         let reader = part.clone();
         assert!(part.is_pinned());
         part.vec_mut().push(b'y');
-        assert_eq!(part.as_slice().len(), PART_BYTES_MIN + 1);
-        assert_eq!(reader.as_slice(), [b'x'; PART_BYTES_MIN]);
-        assert!(!reader.is_pinned() && buffer[10 + PART_BYTES_MIN] == b'.');
+        assert_eq!(part.as_slice().len(), LEN + 1);
+        assert_eq!(reader.as_slice(), [b'x'; LEN]);
+        assert!(!reader.is_pinned() && buffer[10 + LEN] == b'.');
         drop(reader);
         assert_eq!(Arc::strong_count(&buffer), 1);
     }

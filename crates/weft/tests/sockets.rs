@@ -71,6 +71,46 @@ fn a_slow_reader_gets_everything_and_holds_up_nobody() {
     expect(&mut slow, b"+PONG\r\n");
 }
 
+/// What stands behind a command that waits came in the same piece, and runs in its order when the wait is over.
+#[test]
+fn requests_behind_a_wait_run_when_it_is_over() {
+    let server = server();
+    let (mut waiting, mut other) = (server.stream(), server.stream());
+    let large = "x".repeat(100_000);
+    let requests = [
+        &["BLPOP", "q", "0"][..],
+        &["SET", "a", "1"],
+        &["INCR", "a"],
+        &["MULTI"],
+        &["SELECT", "1"],
+        &["INCR", "a"],
+        &["EXEC"],
+        &["BRPOP", "q", "r", "0"],
+        &["AUTH", "default", "x"],
+        &["SET", "large", &large],
+        &["STRLEN", "large"],
+        &["QUIT"],
+        &["SET", "a", "never"],
+    ];
+    waiting.write_all(&requests.map(resp).concat()).unwrap();
+    for number in ["1", "2"] {
+        // By then it waits: nothing of what is behind has run.
+        other.write_all(&[resp(&["EXISTS", "large"]), resp(&["RPUSH", "q", number])].concat()).unwrap();
+        expect(&mut other, b":0\r\n:1\r\n");
+        let popped = format!("*2\r\n$1\r\nq\r\n$1\r\n{number}\r\n");
+        expect(&mut waiting, popped.as_bytes());
+        if number == "1" {
+            expect(&mut waiting, b"+OK\r\n:2\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n:1\r\n");
+        }
+        // The second waits in the other database.
+        other.write_all(&resp(&["SELECT", "1"])).unwrap();
+        expect(&mut other, b"+OK\r\n");
+    }
+    assert_eq!(rest(waiting), "+OK\r\n+OK\r\n:100000\r\n+OK\r\n");
+    other.write_all(&resp(&["GET", "a"])).unwrap();
+    expect(&mut other, b"$1\r\n1\r\n");
+}
+
 #[test]
 fn a_client_that_waits_is_read_from_again() {
     // More than is kept for a client that waits, so that it is not read from meanwhile.

@@ -36,8 +36,8 @@ impl Plans {
     pub(crate) fn of(&self, id: CommandId) -> Option<&Plan> {
         self.0[usize::from(id.0)].as_ref()
     }
-    /// Those that may run among neighbours are no barrier, do not wait, and have one key, their first argument, or a fast function;
-    /// and PROGRAM RUN, and MULTI.
+    /// Those that may run among neighbours are no barrier and have one key, their first argument, or a fast function; and
+    /// PROGRAM RUN, and MULTI.
     pub(crate) fn new(handlers: &Handlers) -> Self {
         let of = |at: usize| {
             let id = CommandId(u16::try_from(at).ok()?);
@@ -50,20 +50,18 @@ impl Plans {
             let takes = (one_lock || traits & traits::FAST != 0) && spec.container.is_none();
             // PROGRAM RUN: of what runs brief operations it alone names one.
             let program = matches!(handler.scope, Scope::Brief(_)) && spec.policy & policy::RULE_BY_NAME != 0;
-            let opens = traits & traits::OPENS != 0;
-            ((takes || program || opens) && traits & (traits::BARRIER | traits::BLOCKS) == 0).then_some(
-                Plan {
-                    handler,
-                    arguments: arguments(spec.arity),
-                    one_lock: one_lock && takes,
-                    timed: one_lock && traits & traits::QUICK == 0,
-                    program,
-                    opens,
-                    writes: spec.flags & flag::WRITE != 0,
-                    grows: spec.flags & flag::DENYOOM != 0,
-                    looks: traits & (traits::MEMBER_SECOND | traits::MEMBER_THIRD) != 0,
-                },
-            )
+            let opens = traits & traits::OPENS_TRANSACTION != 0;
+            ((takes || program || opens) && traits & traits::BARRIER == 0).then_some(Plan {
+                handler,
+                arguments: arguments(spec.arity),
+                one_lock: one_lock && takes,
+                timed: one_lock && traits & traits::QUICK == 0,
+                program,
+                opens,
+                writes: spec.flags & flag::WRITE != 0,
+                grows: spec.flags & flag::DENYOOM != 0,
+                looks: traits & (traits::MEMBER_SECOND | traits::MEMBER_THIRD) != 0,
+            })
         };
         Self((0..COMMANDS.len()).map(of).collect())
     }

@@ -218,7 +218,8 @@ impl<'a> Args<'a> {
     /// The same, where the frame lies in a buffer that can be kept: it reaches to the end of that.
     #[inline]
     #[must_use]
-    pub const fn with_buffer(mut self, buffer: Option<&'a Arc<Vec<u8>>>) -> Self {
+    pub fn with_buffer(mut self, buffer: Option<&'a Arc<Vec<u8>>>) -> Self {
+        debug_assert!(buffer.is_none_or(|buffer| buffer.as_ptr_range().end == self.frame.as_ptr_range().end));
         self.buffer = buffer;
         self
     }

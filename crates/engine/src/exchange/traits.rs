@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 use weft_protocol::table::{COMMANDS, CommandId, CommandSpec, KeyBegin, KeyFind, flag, key_flag, policy};
 
-/// Nothing behind the command may be decoded before it has run: it may change how bytes are read, or end the connection.
+/// Nothing behind the command may be decoded before it has run: it may change how bytes are read, or end the
+/// connection.
 pub const BARRIER: u16 = 1 << 0;
 /// It has subcommands.
 pub const CONTAINER: u16 = 1 << 1;
@@ -32,11 +33,9 @@ pub const MEMBER_SECOND: u16 = 1 << 5;
 pub const MEMBER_THIRD: u16 = 1 << 6;
 
 /// It opens a transaction: MULTI.
-pub const OPENS: u16 = 1 << 12;
-/// It ends one, and runs what was queued: EXEC. A barrier only if something of that is one.
-pub const ENDS: u16 = 1 << 13;
-/// It may wait: what its client has sent behind it runs when that is over.
-pub const BLOCKS: u16 = 1 << 14;
+pub const OPENS_TRANSACTION: u16 = 1 << 12;
+/// It ends one, and runs what was queued: EXEC. A barrier if something of that may be one.
+pub const ENDS_TRANSACTION: u16 = 1 << 13;
 
 static TRAITS: LazyLock<Box<[u16]>> = LazyLock::new(|| COMMANDS.iter().map(of_spec).collect());
 
@@ -58,9 +57,6 @@ fn of_spec(spec: &CommandSpec) -> u16 {
     let mut traits = 0;
     if spec.policy & policy::BARRIER != 0 {
         traits |= BARRIER;
-    }
-    if spec.flags & flag::BLOCKING != 0 {
-        traits |= BLOCKS;
     }
     if root && COMMANDS.iter().any(|other| other.container.is_some_and(|id| std::ptr::eq(id.spec(), spec))) {
         traits |= CONTAINER;
@@ -86,8 +82,8 @@ fn of_spec(spec: &CommandSpec) -> u16 {
         (policy::FAST_PING, FAST_PING),
         (policy::FAST_MGET, FAST_MGET),
         (policy::FAST_MSET, FAST_MSET),
-        (policy::OPENS_TRANSACTION, OPENS),
-        (policy::ENDS_TRANSACTION, ENDS),
+        (policy::OPENS_TRANSACTION, OPENS_TRANSACTION),
+        (policy::ENDS_TRANSACTION, ENDS_TRANSACTION),
     ];
     of_policy.iter().fold(traits, |all, (bit, its)| if spec.policy & bit != 0 { all | its } else { all })
 }
@@ -107,11 +103,14 @@ mod tests {
         assert_eq!(of_name("ZADD") & MEMBER_THIRD, MEMBER_THIRD);
         assert_eq!(of_name("MGET"), QUICK | KEYS | FAST_MGET);
         assert_eq!(of_name("MSET"), KEYS | FAST_MSET);
-        assert_eq!(of_name("BLPOP"), BLOCKS | KEYS);
+        assert_eq!(of_name("BLPOP"), KEYS);
         assert_eq!(of_name("CLIENT"), CONTAINER);
         assert_eq!(of_name("HELLO") & BARRIER, BARRIER);
         assert_eq!(of_name("SPUBLISH") & ONE_KEY, 0);
-        assert_eq!(of_name("MULTI"), QUICK | OPENS);
-        assert_eq!(of_name("EXEC"), BARRIER | ENDS);
+        // What may wait never runs among neighbours, nor in a transaction that has come whole.
+        let waits = COMMANDS.iter().filter(|spec| spec.flags & flag::BLOCKING != 0);
+        assert!(waits.map(of_spec).all(|traits| traits & (ONE_KEY | FAST) == 0));
+        assert_eq!(of_name("MULTI"), QUICK | OPENS_TRANSACTION);
+        assert_eq!(of_name("EXEC"), ENDS_TRANSACTION);
     }
 }

@@ -7,6 +7,7 @@ use weft_protocol::table::{CommandSpec, flag};
 use weft_store::{Guards, Op};
 
 use super::locks::Shards;
+use super::neighbours::RunWith;
 use super::{Core, Tier, admission};
 use crate::args::Args;
 use crate::blocking;
@@ -118,7 +119,7 @@ impl Core<'_> {
             return Ok(());
         }
         sink.array(transaction.queued.len());
-        let outer = self.begin_inner();
+        let outer = self.begin_inner(Instant::now());
         let mut ahead = std::mem::take(&mut transaction.ahead).into_iter().peekable();
         for (at, args) in transaction.queued.iter().enumerate() {
             if let Some((_, read)) = ahead.next_if(|(of, _)| *of == at)
@@ -131,17 +132,18 @@ impl Core<'_> {
                 Locked::World(world, guards) => Locked::World(world, guards),
                 Locked::Batch(_) | Locked::Key(_) | Locked::Nothing => return Ok(()),
             };
-            self.run_queued(locked, &args, session, sink);
+            self.run_queued(locked, (&args, runner::run), session, sink);
         }
         self.charge_inner(&outer, Instant::now());
         Ok(())
     }
 
-    /// Runs one command of a transaction, under the locks of all.
+    /// Runs one command of a transaction, under the locks of all, by [`runner::run`] or, where nothing is to fire, by
+    /// [`runner::run_handler`].
     pub(super) fn run_queued(
         &mut self,
         locked: Locked<'_, '_>,
-        args: &Args<'_>,
+        (args, run): (&Args<'_>, RunWith),
         session: &mut Session,
         sink: &mut ReplySink<'_>,
     ) {
@@ -153,7 +155,7 @@ impl Core<'_> {
         // Rights may have changed since the command was queued.
         let outcome = self.engine.check_acl_again(context.session, args, context.now_ms).and_then(|()| {
             let handler = self.engine.handler_of(args)?;
-            let outcome = runner::run(&mut context, handler, args, sink);
+            let outcome = run(&mut context, handler, args, sink);
             self.engine.monitor(context.session, args, context.now_ms);
             outcome
         });

@@ -59,20 +59,29 @@ fn key_guards<'b>(keyspace: &Keyspace, batch: &'b Batch<'_>, args: &Args<'_>) ->
     }
     let mut shards = Shards::default();
     match args.all_hashes() {
-        Some(hashes) => hashes.for_each(|hash| shards.add(keyspace.shard_of_hash(hash))),
-        None => keys::each(args, |index| shards.add(keyspace.shard_of(&args.key(keyspace, index)))),
+        Some(hashes) => {
+            hashes.for_each(|hash| shards.add(keyspace.shard_of_hash(hash)));
+            debug_assert!(shards == Shards::of(keyspace, args), "no key is left out");
+        }
+        None => shards = Shards::of(keyspace, args),
     }
     shards.lock(batch)
 }
 
 /// Shards to be locked together, which often are one.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(super) struct Shards {
     first: Option<u32>,
     more: Vec<u32>,
 }
 
 impl Shards {
+    /// Those of a command's keys.
+    fn of(keyspace: &Keyspace, args: &Args<'_>) -> Self {
+        let mut shards = Self::default();
+        keys::each(args, |index| shards.add(keyspace.shard_of(&args.key(keyspace, index))));
+        shards
+    }
     #[inline]
     pub(super) fn add(&mut self, shard: u32) {
         match self.first {

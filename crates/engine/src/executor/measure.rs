@@ -150,11 +150,9 @@ impl Core<'_> {
         }
     }
 
-    /// Commands of a transaction are about to run, whose time is EXEC's too.
-    pub(super) fn begin_inner(&mut self) -> Outer {
+    /// Commands of a transaction are about to run under their locks, whose time is EXEC's too.
+    pub(super) fn begin_inner(&mut self, started: Instant) -> Outer {
         std::mem::swap(&mut self.quick, &mut self.quick_outside);
-        // EXEC is timed, and has just begun.
-        let started = self.local.began.take().unwrap_or_else(Instant::now);
         Outer { started, charged_ns: self.charged_ns }
     }
     /// They have run, until now: quick ones share what the others have not taken. To the batch all of it is EXEC's
@@ -189,7 +187,7 @@ impl Core<'_> {
 
 /// What a batch stood at when a transaction's commands began.
 pub(super) struct Outer {
-    pub(super) started: Instant,
+    started: Instant,
     charged_ns: u64,
 }
 

@@ -61,6 +61,19 @@ impl Terms {
         (!self.restricted || user.allows_plainly(id) && keys.all(|key| user.allows_key_plainly(key)))
             && (!self.limited || eviction.has_room(engine, brings))
     }
+    /// The same of a command that has one key and brings so many bytes, if it may grow the store.
+    #[inline]
+    pub(super) fn let_one_lock_run(
+        self,
+        room: (&Engine, &mut Eviction),
+        user: &User,
+        (id, plan, key): (CommandId, &Plan, &[u8]),
+        bytes: usize,
+    ) -> bool {
+        // What may take long may take more than it brings: a limit is looked at before each.
+        let is_known = !(self.limited && plan.timed && plan.grows);
+        is_known && self.let_run(room, user, (id, std::iter::once(key)), plan.grows.then_some(bytes))
+    }
 }
 
 /// What the neighbouring requests that have run are counted as, when the next client's turn comes.
@@ -82,7 +95,7 @@ impl Tally {
 }
 
 /// How a handler is run.
-type RunWith = fn(&mut Context<'_, '_>, Handler, &Args<'_>, &mut ReplySink<'_>) -> Result;
+pub(super) type RunWith = fn(&mut Context<'_, '_>, Handler, &Args<'_>, &mut ReplySink<'_>) -> Result;
 
 impl<'e> Core<'e> {
     /// The plan of a request, if it may run among neighbours.
@@ -205,13 +218,9 @@ impl<'e> Core<'e> {
             };
         }
         if terms.restricted || terms.limited {
-            // What it takes is not what it brings: a limit is looked at before each.
-            if terms.limited && plan.timed && plan.grows {
-                return 0;
-            }
-            let brings = plan.grows.then(|| requests.bytes(request));
             let room = (self.engine, &mut self.eviction);
-            if !terms.let_run(room, &lent.session.user, (id, std::iter::once(args.bytes(1))), brings) {
+            let key = args.bytes(1);
+            if !terms.let_one_lock_run(room, &lent.session.user, (id, plan, key), requests.bytes(request)) {
                 return 0;
             }
         }
@@ -486,7 +495,7 @@ impl<'e> Core<'e> {
         (id, args): (CommandId, &Args<'_>),
         (failed, reply_bytes): (bool, usize),
     ) {
-        debug_assert!(session.then == Then::GoOn && !session.is_waiting(), "no barrier does so");
+        debug_assert!(session.then == Then::GoOn && !session.is_waiting(), "what waits has no plan");
         if failed
             || reply_bytes >= self.measures.reply_bytes
             || args.bytes_max() >= self.measures.request_bytes

@@ -1,4 +1,4 @@
-//! Owns: a transaction that has come whole: MULTI, its commands and EXEC stand behind each other in one batch, as
+//! Owns: a transaction that has come whole: MULTI, its commands and EXEC stand behind each other in one batch, as most
 //! clients send it. Nothing is queued: its commands are run from where they came. Does not own: a transaction that comes
 //! in pieces (`super::admission`, `super::exec`), how its commands run (`Core::run_queued`, of both).
 //!
@@ -10,14 +10,15 @@ use std::time::Instant;
 use weft_store::{Ahead, Batch};
 
 use super::locks::Shards;
-use super::neighbours::{Tally, Terms};
+use super::neighbours::{RunWith, Tally, Terms};
 use super::{Core, Lent};
 use crate::args::Texts;
+use crate::blocking;
 use crate::context::Locked;
 use crate::reply::ReplySink;
 use crate::requests::{Request, Requests};
 use crate::stats::bump;
-use crate::traits;
+use crate::{runner, traits};
 
 /// More than "OK" or "QUEUED" takes as a reply.
 const WORD_BYTES_MAX: usize = 64;
@@ -49,7 +50,7 @@ impl Core<'_> {
         lent: &mut Lent<'_>,
         terms: Terms,
     ) -> Option<usize> {
-        let (queued, exec) = self.whole(requests, list, lent, terms)?;
+        let (queued, exec) = self.parts(requests, list, lent, terms)?;
         let end = exec.command()?;
         let mut guards = if let Some(guards) = batch.guards_alone() {
             guards
@@ -69,12 +70,13 @@ impl Core<'_> {
         let mut sink = ReplySink::new(lent.output, lent.session.wire);
         let len = sink.len();
         sink.array(queued.len());
-        self.start(None);
-        let outer = self.begin_inner();
+        let (charged_ns, started) = (self.charged_ns, self.start(None));
+        let outer = self.begin_inner(started);
         self.local.effects.ahead = Ahead::default();
         for request in queued {
             let args = requests.args(request, lent.bytes, &texts);
-            self.run_queued(Locked::Guards(&mut guards), &args, lent.session, &mut sink);
+            let run: RunWith = runner::run_handler;
+            self.run_queued(Locked::Guards(&mut guards), (&args, run), lent.session, &mut sink);
         }
         let ended = Instant::now();
         self.charge_inner(&outer, ended);
@@ -83,11 +85,16 @@ impl Core<'_> {
             self.serve_after(&mut guards);
         }
         drop(guards);
+        if !self.local.ready.is_empty() {
+            // They wait for keys elsewhere too.
+            blocking::serve_rest(self.engine, &mut self.local, batch, self.now_ms);
+        }
         let reply_bytes = sink.len().saturating_sub(len);
         let args = requests.args(exec, lent.bytes, &texts);
         bump(&self.stats.by_command[usize::from(end.0)].calls, 1);
         self.note_large(lent.session, &args, reply_bytes);
-        self.took_until((end, &args), lent.session, (outer.started, ended));
+        self.took_until((end, &args), lent.session, (started, ended));
+        self.take_of_turn(self.charged_ns.saturating_sub(charged_ns));
         self.count(tally);
         tally.ran_whole(end, queued.len());
         self.eviction.forget();
@@ -100,7 +107,7 @@ impl Core<'_> {
 
     /// The commands and the end of a transaction that stands at the front of the list, if it is whole, all of it may
     /// run and nothing of it need be asked for by itself.
-    fn whole<'r>(
+    fn parts<'r>(
         &mut self,
         requests: &Requests,
         list: &'r [Request],
@@ -113,29 +120,20 @@ impl Core<'_> {
             let texts = Texts::default();
             let args = requests.args(request, lent.bytes, &texts);
             let id = request.command()?;
-            let ends = traits::of(id) & traits::ENDS != 0;
-            let (mut key, mut brings) = (None, None);
+            let ends = traits::of(id) & traits::ENDS_TRANSACTION != 0;
+            let asks = terms.restricted || terms.limited;
+            let (room, user) = ((self.engine, &mut self.eviction), &lent.session.user);
             if at == 0 || ends {
                 // Neither has any argument.
-                if args.len() != 1 || at == 1 {
+                let runs = args.len() == 1 && at != 1;
+                if !runs || asks && !terms.let_run(room, user, (id, std::iter::empty()), None) {
                     return None;
                 }
             } else {
-                let (_, plan) = self.plan(request)?;
-                if !plan.one_lock
-                    || !plan.takes(args.len())
-                    || request.first_hash().is_none()
-                    // What it takes is not what it brings.
-                    || terms.limited && plan.timed && plan.grows
-                {
-                    return None;
-                }
-                key = Some(args.bytes(1));
-                brings = plan.grows.then(|| requests.bytes(request));
-            }
-            if terms.restricted || terms.limited {
-                let room = (self.engine, &mut self.eviction);
-                if !terms.let_run(room, &lent.session.user, (id, key.into_iter()), brings) {
+                let plan = self.engine.plans.of(id)?;
+                let runs = plan.one_lock && plan.takes(args.len()) && request.first_hash().is_some();
+                let planned = (id, plan, args.bytes(1));
+                if !runs || asks && !terms.let_one_lock_run(room, user, planned, requests.bytes(request)) {
                     return None;
                 }
             }

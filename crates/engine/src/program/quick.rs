@@ -74,7 +74,7 @@ impl Quick {
 /// Whether a command runs under the lock of its one key, and takes a short time with some arguments.
 pub(crate) fn may_be_quick(id: CommandId) -> bool {
     let wanted = traits::ONE_KEY | traits::QUICK;
-    traits::of(id) & (wanted | traits::BARRIER | traits::BLOCKS) == wanted
+    traits::of(id) & (wanted | traits::BARRIER) == wanted
         && id.spec().flags & (flag::NOSCRIPT | flag::MAY_REPLICATE) == 0
 }
 

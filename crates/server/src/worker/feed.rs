@@ -265,7 +265,9 @@ impl Worker<'_> {
     fn keep(&mut self, index: u32, at: usize, end: usize) {
         let own = self.io.get(index).is_some_and(|connection| connection.source == Source::Own);
         if own {
-            if let Some(connection) = self.io.get(index) {
+            if !self.requests.is_empty()
+                && let Some(connection) = self.io.get(index)
+            {
                 connection.offer();
             }
             // What was decoded points into the buffer that is about to move.
@@ -273,8 +275,9 @@ impl Worker<'_> {
         }
         let Some(Some(connection)) = self.io.slots.get_mut(index as usize) else { return };
         if connection.life != Life::Open {
-            // It is closing, and its input has been let go of already.
-            (connection.source, connection.offered) = (Source::Arena, None);
+            // It is closing.
+            connection.source = Source::Arena;
+            connection.forget_input();
             return;
         }
         if own {
@@ -288,7 +291,7 @@ impl Worker<'_> {
         }
         let Some(connection) = self.io.get(index) else { return };
         // The decoder has the limit of the connection's beginning, and looks at one request.
-        if connection.kept().len() > self.engine.settings.query_bytes_max.load(Relaxed) {
+        if connection.not_run_bytes() > self.engine.settings.query_bytes_max.load(Relaxed) {
             self.engine.stats.query_limit_closed.fetch_add(1, Relaxed);
             self.end_connection(index, &close::QUEUE);
         }

@@ -166,7 +166,7 @@ fn input_behind_waits_is_not_moved_for_each() {
     for _ in 0..4 {
         alone.tick();
     }
-    let (mut moves, mut reply) = (0, [0; 20]);
+    let (mut moves, mut left, mut reply) = (0, 0, [0; 20]);
     for _ in 0..WAITS {
         other.write_all(b"RPUSH q v\r\n").expect("it is sent");
         waiting.set_nonblocking(true).expect("it can be set");
@@ -174,7 +174,10 @@ fn input_behind_waits_is_not_moved_for_each() {
             alone.tick();
         }
         let connection = alone.worker.io.get(0).expect("it is there");
-        moves += usize::from(!connection.kept().is_empty() && connection.pending_at == 0);
+        // Of several requests that are held, only the last one's end lets more be decoded.
+        let kept = connection.kept().len();
+        moves += usize::from(kept > 0 && kept != left && connection.pending_at == 0);
+        left = kept;
     }
     assert!(moves <= MOVES_MAX, "{moves} moves");
 }

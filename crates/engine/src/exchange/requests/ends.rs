@@ -115,8 +115,8 @@ impl Requests {
             });
             self.keys += u32::from(hash != 0) + (more.1 - more.0);
         }
-        let is_barrier =
-            traits & traits::BARRIER != 0 && (traits & traits::ENDS == 0 || !self.has_whole(client));
+        let is_barrier = traits & traits::BARRIER != 0
+            || traits & traits::ENDS_TRANSACTION != 0 && !self.runs_no_barrier(client);
         self.list.push(Request {
             client,
             named,
@@ -135,18 +135,14 @@ impl Requests {
         is_barrier
     }
 
-    /// Whether a client's transaction that ends now has come whole, and all of its commands have one key. If MULTI is
-    /// refused, nothing of what is open runs: so nothing that is a barrier can be what EXEC runs.
-    pub(super) fn has_whole(&self, client: Origin) -> bool {
+    /// Whether nothing that EXEC of a client runs now can be a barrier: its MULTI stands in this batch, and all between
+    /// has one key. If MULTI is refused, it spoils what was open before, of which EXEC then runs nothing.
+    pub(super) fn runs_no_barrier(&self, client: Origin) -> bool {
         for request in self.list.iter().rev().take_while(|request| request.client.is_same(client)) {
             let What::Command(id) = request.what else { return false };
             match self.traits[usize::from(id.0)] {
-                traits if traits & traits::OPENS != 0 => return true,
-                traits
-                    if traits & (traits::ONE_KEY | traits::BARRIER | traits::BLOCKS) != traits::ONE_KEY =>
-                {
-                    return false;
-                }
+                traits if traits & traits::OPENS_TRANSACTION != 0 => return true,
+                traits if traits & (traits::ONE_KEY | traits::BARRIER) != traits::ONE_KEY => return false,
                 _ => {}
             }
         }

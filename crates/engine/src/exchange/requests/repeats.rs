@@ -39,8 +39,8 @@ enum Way {
     OneKey(Fast),
     /// It has no keys.
     Keyless(Fast),
-    /// It ends a transaction: no barrier if that is whole.
-    Ends,
+    /// It ends a transaction, and is a barrier if that may run one.
+    EndsTransaction,
     /// It must be looked at each time.
     Each,
 }
@@ -49,7 +49,7 @@ impl Way {
     /// Of a request with these arguments, all of them pieces of its frame.
     fn of(traits: u16, args: &[Slot]) -> Self {
         match (Fast::of(traits, args, 0), args) {
-            _ if traits & traits::ENDS != 0 => Self::Ends,
+            _ if traits & traits::ENDS_TRANSACTION != 0 => Self::EndsTransaction,
             (fast, _) if traits & traits::KEYS == 0 => Self::Keyless(fast),
             (fast, [Slot::Frame { .. }, ..]) if traits & traits::ONE_KEY != 0 => Self::OneKey(fast),
             _ => Self::Each,
@@ -116,8 +116,10 @@ impl Requests {
             match way {
                 Way::OneKey(fast) => self.end_keyed(keyspace, client, (bytes, at), (id, fast, true)),
                 Way::Keyless(fast) => self.end_keyless(client, at, (id, fast, true)),
-                Way::Ends if self.has_whole(client) => self.end_keyless(client, at, (id, Fast::No, true)),
-                Way::Ends => {
+                Way::EndsTransaction if self.runs_no_barrier(client) => {
+                    self.end_keyless(client, at, (id, Fast::No, true));
+                }
+                Way::EndsTransaction => {
                     self.drop_open();
                     break;
                 }
@@ -202,7 +204,7 @@ impl Requests {
         let frame = bytes.get(frame_at..).unwrap_or_default();
         if let Some(head) = frame.first_chunk()
             && self.shapes[place(head)].is_none_or(|known| !known.shape.fits(head))
-            && traits::of(id) & (traits::BARRIER | traits::ENDS) != traits::BARRIER
+            && traits::of(id) & traits::BARRIER == 0
             && let Some(shape) = Shape::of(frame, self.slots.list.len() - self.open)
         {
             let args = self.slots.list.get(self.open + 1..).unwrap_or_default();
