@@ -427,6 +427,7 @@ fn a_second_multi_spoils_what_was_open() {
 fn who_waits_for_other_keys_too_is_served_by_a_transaction() {
     let (mut bench, [client, waiting]) = Bench::with_clients([Protocol::Resp3; 2]);
     bench.run(waiting, "BLPOP a b c d e f g h 0");
+    bench.run(client, "PING");
     // Too few to have the keyspace to themselves.
     let replies = bench.run_batch(&[(client, ["MULTI", "RPUSH a x", "EXEC"].map(str::to_owned).to_vec())]);
     assert_eq!(replies[0].len(), 3);
