@@ -57,8 +57,8 @@ impl SharedBytes {
             Held::Part { of, from, len } => &of[*from as usize..][..*len as usize],
         }
     }
-    /// Whether somebody beside this holder has it: such bytes are not freed by deleting the key. Of a part, the buffer may
-    /// be somebody else's for a moment all the same.
+    /// Whether somebody beside this holder has it: such bytes are not freed by deleting the key. Of a part, the buffer
+    /// may be somebody else's for a moment all the same.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         Arc::strong_count(&self.0) > 1

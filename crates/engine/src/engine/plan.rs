@@ -36,8 +36,8 @@ impl Plans {
     pub(crate) fn of(&self, id: CommandId) -> Option<&Plan> {
         self.0[usize::from(id.0)].as_ref()
     }
-    /// Those that may run among neighbours are no barrier and have one key, their first argument, or a fast function; and
-    /// PROGRAM RUN, and MULTI.
+    /// Those that may run among neighbours are no barrier and have one key, their first argument, or a fast function;
+    /// and PROGRAM RUN, and MULTI.
     pub(crate) fn new(handlers: &Handlers) -> Self {
         let of = |at: usize| {
             let id = CommandId(u16::try_from(at).ok()?);

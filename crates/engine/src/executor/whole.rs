@@ -1,6 +1,6 @@
-//! Owns: a transaction that has come whole: MULTI, its commands and EXEC stand behind each other in one batch, as most
-//! clients send it. Nothing is queued: its commands are run from where they came. Does not own: a transaction that comes
-//! in pieces (`super::admission`, `super::exec`), how its commands run (`Core::run_queued`, of both).
+//! Owns: a transaction that has come whole: MULTI, its commands and EXEC stand behind each other in one batch, as
+//! most clients send it. Nothing is queued: its commands are run from where they came. Does not own: one that comes in
+//! pieces (`super::admission`, `super::exec`), how its commands run (`Core::run_queued`, of both).
 //!
 //! Taken is what would run for certain: commands of one key each, that would run among neighbours by themselves. Any
 //! other goes the full way from its MULTI on, and nothing has been changed.
