@@ -9,10 +9,12 @@ mod common;
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use common::client::{expect, rest};
 use common::resp;
 use common::servers::Server;
+use weft_protocol::respb::{Mode, RequestWriter};
 
 /// A server with one worker.
 fn server() -> Server {
@@ -109,6 +111,59 @@ fn requests_behind_a_wait_run_when_it_is_over() {
     assert_eq!(rest(waiting), "+OK\r\n+OK\r\n:100000\r\n+OK\r\n");
     other.write_all(&resp(&["GET", "a"])).unwrap();
     expect(&mut other, b"$1\r\n1\r\n");
+}
+
+/// Behind a wait, as behind a pause, a client becomes what its requests make it: bytes that came behind them are read
+/// as those of that client.
+#[test]
+fn what_was_held_changes_how_the_rest_is_read() {
+    let server = Server::weft(&["--threads", "1", "--requirepass", "secret"]);
+    let log_in = resp(&["AUTH", "secret"]);
+    let waits = [&[][..], &["BLPOP", "none", "0.05"], &["XREAD", "BLOCK", "50", "STREAMS", "none", "$"]];
+    let mut other = server.stream();
+    other.write_all(&log_in).unwrap();
+    expect(&mut other, b"+OK\r\n");
+    for wait in waits {
+        let first = if wait.is_empty() { vec![resp(&["PING"])] } else { vec![resp(wait)] }.concat();
+        let pause = || {
+            let mut admin = server.stream();
+            admin.write_all(&[log_in.clone(), resp(&["CLIENT", "PAUSE", "50", "ALL"])].concat()).unwrap();
+            expect(&mut admin, b"+OK\r\n+OK\r\n");
+        };
+        // A RESPB frame behind the request that switches to it.
+        let mut stream = server.stream();
+        stream.write_all(&log_in).unwrap();
+        expect(&mut stream, b"+OK\r\n");
+        if wait.is_empty() {
+            pause();
+        }
+        let mut frame = Vec::new();
+        assert!(RequestWriter::new(&mut frame, 0).command(&["ECHO", "the end"], Mode::Fold));
+        let hello = resp(&["HELLO", "3", "PROTO", "respb"]);
+        stream.write_all(&[first.clone(), hello, frame].concat()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut read = Vec::new();
+        while !read.ends_with(b"the end") {
+            let mut piece = [0; 4096];
+            let len = stream.read(&mut piece).unwrap();
+            assert!(len > 0, "{}", String::from_utf8_lossy(&read));
+            read.extend_from_slice(&piece[..len]);
+        }
+        // Who is nobody any more cannot send as much as before.
+        let mut stream = server.stream();
+        stream.write_all(&log_in).unwrap();
+        expect(&mut stream, b"+OK\r\n");
+        if wait.is_empty() {
+            pause();
+        }
+        stream.write_all(&[first, resp(&["RESET"])].concat()).unwrap();
+        let answer = if wait.is_empty() { "+PONG" } else { "*-1" };
+        expect(&mut stream, format!("{answer}\r\n+RESET\r\n").as_bytes());
+        // Its limit is far below this.
+        stream.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000\r\n").unwrap();
+        let text = rest(stream);
+        assert!(text.starts_with("-ERR Protocol error: unauthenticated bulk length"), "{text}");
+    }
 }
 
 #[test]

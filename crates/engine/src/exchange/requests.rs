@@ -296,3 +296,12 @@ pub struct Postponed {
     /// It is a program that waits for its turn, which the host gives it.
     pub turn: bool,
 }
+
+impl Postponed {
+    /// Whether what its client may send, and how that is read, may be other than before when it has run.
+    #[must_use]
+    pub fn may_be_barrier(&self) -> bool {
+        let What::Command(id) = self.what else { return false };
+        traits::of(id) & (traits::BARRIER | traits::ENDS_TRANSACTION) != 0
+    }
+}

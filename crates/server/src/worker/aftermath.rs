@@ -161,6 +161,10 @@ impl Worker<'_> {
         } else if self.executor.run_owned(&held.postponed, session, output) {
             self.settle(index);
             self.follow_up(index, channel);
+            if held.postponed.may_be_barrier() {
+                self.after_barrier(index);
+                self.read_again(index);
+            }
         } else {
             // Where its reply was to begin is forgotten: the output may be sent before it runs.
             self.settle(index);

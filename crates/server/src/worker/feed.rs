@@ -319,7 +319,7 @@ impl Worker<'_> {
     }
 
     /// A command that may change how bytes are read has run.
-    fn after_barrier(&mut self, index: u32) {
+    pub(super) fn after_barrier(&mut self, index: u32) {
         self.note_rights(index);
         self.renew(index);
         let Some(connection) = self.io.get(index) else { return };
