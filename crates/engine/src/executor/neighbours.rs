@@ -50,7 +50,7 @@ pub(super) struct Terms {
 
 impl Terms {
     /// Whether they let a request run that has these keys and, if it may grow the store, brings so many bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn let_run<'k>(
         self,
         (engine, eviction): (&Engine, &mut Eviction),
@@ -62,17 +62,17 @@ impl Terms {
             && (!self.limited || eviction.has_room(engine, brings))
     }
     /// The same of a command that has one key and brings so many bytes, if it may grow the store.
-    #[inline]
+    #[inline(always)]
     pub(super) fn let_one_lock_run(
         self,
         room: (&Engine, &mut Eviction),
         user: &User,
         (id, plan, key): (CommandId, &Plan, &[u8]),
-        bytes: usize,
+        bytes: impl FnOnce() -> usize,
     ) -> bool {
         // What may take long may take more than it brings: a limit is looked at before each.
         let is_known = !(self.limited && plan.timed && plan.grows);
-        is_known && self.let_run(room, user, (id, std::iter::once(key)), plan.grows.then_some(bytes))
+        is_known && self.let_run(room, user, (id, std::iter::once(key)), plan.grows.then(bytes))
     }
 }
 
@@ -220,7 +220,8 @@ impl<'e> Core<'e> {
         if terms.restricted || terms.limited {
             let room = (self.engine, &mut self.eviction);
             let key = args.bytes(1);
-            if !terms.let_one_lock_run(room, &lent.session.user, (id, plan, key), requests.bytes(request)) {
+            if !terms.let_one_lock_run(room, &lent.session.user, (id, plan, key), || requests.bytes(request))
+            {
                 return 0;
             }
         }

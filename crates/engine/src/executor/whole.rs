@@ -133,7 +133,7 @@ impl Core<'_> {
                 let plan = self.engine.plans.of(id)?;
                 let runs = plan.one_lock && plan.takes(args.len()) && request.first_hash().is_some();
                 let planned = (id, plan, args.bytes(1));
-                if !runs || asks && !terms.let_one_lock_run(room, user, planned, requests.bytes(request)) {
+                if !runs || asks && !terms.let_one_lock_run(room, user, planned, || requests.bytes(request)) {
                     return None;
                 }
             }
