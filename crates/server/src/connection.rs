@@ -1,5 +1,5 @@
-//! Owns: one connection: its socket, the bytes on their way in and out, and whose they are. Does not own: the loop
-//! (`crate::worker`), RESPB's channels (`crate::channels`).
+//! Owns: one connection: its socket, the bytes on their way in and out, and whose they are. Does not own: what is kept
+//! of its input (`input`), the loop (`crate::worker`), RESPB's channels (`crate::channels`).
 //!
 //! An idle connection holds no buffer: input that is whole is decoded where the worker received it, and an output goes
 //! back to the worker when it has been sent.

@@ -155,7 +155,7 @@ impl<'e> Core<'e> {
         let (mut at, mut tally, mut outgrown) = (from, Tally::default(), None);
         while outgrown.is_none()
             && let Some(request) = list.get(at)
-            && (request.client.connection, request.client.channel) == (connection, channel)
+            && request.client.is_same(list[from].client)
         {
             // What a reply takes is not known before, so it is seen behind it.
             let place = if end == usize::MAX { OutputPlace::default() } else { lent.output.end() };

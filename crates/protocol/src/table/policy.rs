@@ -118,5 +118,5 @@ pub const PUBLISHES: u64 = 1 << 55;
 pub const FORGETS_SCRIPTS: u64 = 1 << 56;
 /// MULTI: what comes behind it is queued.
 pub const OPENS_TRANSACTION: u64 = 1 << 57;
-/// EXEC: what was queued runs. Where it came whole, and nothing of it is a barrier, it is none either.
+/// EXEC: what was queued runs. It is a barrier where that may be one.
 pub const ENDS_TRANSACTION: u64 = 1 << 58;
