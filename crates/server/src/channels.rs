@@ -3,7 +3,7 @@
 //!
 //! **Output.** While the socket keeps up, a reply is written straight into the connection's output. A reply that is to
 //! be sent in slices, one whose channel has no credit, and every reply while the socket lags behind, goes to a queue of
-//! its channel; `pump` takes frames and slices from these queues in turn when there is room.
+//! its channel, small ones joined; `pump` takes pieces and slices from these queues in turn when there is room.
 
 mod ending;
 mod flow;

@@ -26,7 +26,7 @@ use weft_store::Keyspace;
 use crate::channels::Channels;
 use crate::client::Client;
 use crate::http::{Bench, Http};
-use crate::limits::{SENT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
+use crate::limits::{SENT_BYTES_MAX, SHARED_OUTPUT_BYTES_MAX, SLICES_MAX, UNAUTHENTICATED};
 use crate::poll::{borrowed, receive};
 use crate::shared::Counted;
 use crate::timers::Alarm;
@@ -302,6 +302,17 @@ impl Connection {
             Peer::Respb(channels) => channels.queued_bytes(),
         };
         self.unsent() + queued
+    }
+
+    /// Whether replies of channels would soon wait in queues of their own, and none does: the socket may take what is
+    /// there.
+    pub(crate) fn fills_up(&self) -> bool {
+        match &self.peer {
+            Peer::Respb(channels) => {
+                !channels.has_turns() && self.output.len() >= SHARED_OUTPUT_BYTES_MAX / 2
+            }
+            Peer::Resp(_) | Peer::Http(_) => false,
+        }
     }
 
     /// Everything has been sent and nothing follows: TLS says so.

@@ -48,6 +48,8 @@ pub(crate) const SLICES_MAX: usize = 64;
 pub(crate) const SHARED_OUTPUT_BYTES_MAX: usize = 256 << 10;
 /// Replies above this are sent in slices to clients that can put them together (spec section 9.1).
 pub(crate) const FRAGMENT_BYTES: usize = weft_protocol::respb::frame::FRAGMENT_BYTES_MAX;
+/// Small frames of a channel that wait stand in one piece of memory, up to so much of them, and are sent together.
+pub(crate) const JOINED_BYTES_MAX: usize = 16 << 10;
 /// Control frames and channels opened of one connection in a tick: what is behind them waits for the next one, so that
 /// nobody else waits for thousands of channels to be opened or closed.
 pub(crate) const CONTROLS_PER_TICK_MAX: u32 = 256;

@@ -98,18 +98,16 @@ impl ReplySink<'_> {
     pub fn push(&mut self, len: usize) {
         self.aggregate(Kind::Push, len, len);
     }
-    /// A push that somebody has written in RESP, all but its first byte, which tells the versions of RESP apart.
-    /// `false`: this wire has another form.
-    pub(crate) fn written_push(&mut self, behind_first: &[u8]) -> bool {
-        let first = match self.wire.protocol {
-            Protocol::Resp2 => b'*',
-            Protocol::Resp3 => b'>',
-            Protocol::Respb | Protocol::Captured | Protocol::Json(_) => return false,
-        };
-        self.out.bytes.reserve(1 + behind_first.len());
-        self.out.bytes.push(first);
-        self.out.bytes.extend_from_slice(behind_first);
-        true
+    /// A push as somebody has written it on this wire, in RESP3 for both versions of RESP and for any channel of RESPB:
+    /// only what tells these apart is written anew.
+    pub(crate) fn written_push(&mut self, written: &[u8]) {
+        let at = self.out.bytes.len();
+        self.out.bytes.extend_from_slice(written);
+        match self.wire.protocol {
+            Protocol::Resp2 => self.out.bytes[at] = b'*',
+            Protocol::Respb => self.respb_readdress(at),
+            Protocol::Resp3 | Protocol::Captured | Protocol::Json(_) => {}
+        }
     }
     /// `len` pairs, flat in RESP2; [`pair`](Self::pair) goes before each.
     pub fn pairs(&mut self, len: usize) {

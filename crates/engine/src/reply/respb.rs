@@ -3,7 +3,9 @@
 
 use super::bulks::append;
 use super::{Kind, ReplySink};
-use weft_protocol::respb::frame::{SHORT_BULK, SHORT_SIMPLE, SMALL_INT, TAG_BULK_FIRST, TAG_INT_FIRST, kind};
+use weft_protocol::respb::frame::{
+    HEADER_LEN, SHORT_BULK, SHORT_SIMPLE, SMALL_INT, TAG_BULK_FIRST, TAG_INT_FIRST, kind,
+};
 
 /// The NaN that stands for all (spec section 5.2).
 const NAN_BITS: u64 = 0x7FF8_0000_0000_0000;
@@ -13,6 +15,11 @@ impl ReplySink<'_> {
     fn head(&mut self, high: u8, low: u8) {
         let [c1, c0] = self.wire.channel.to_be_bytes();
         self.out.bytes.extend_from_slice(&[high, low, c1, c0]);
+    }
+    /// The frame that begins at byte `at` becomes one of this channel.
+    pub(super) fn respb_readdress(&mut self, at: usize) {
+        let channel = self.wire.channel.to_be_bytes();
+        self.out.bytes[at + HEADER_LEN - channel.len()..at + HEADER_LEN].copy_from_slice(&channel);
     }
     /// Starts a value of a type: a header at the top, a tag inside an aggregate.
     fn begin(&mut self, kind: u8) {

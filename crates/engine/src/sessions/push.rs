@@ -1,6 +1,8 @@
 //! Owns: what a client gets without having asked for it just then, in a form that is shared by all who get it, and how
 //! it is written. Does not own: who gets it.
 
+use std::sync::OnceLock;
+
 use crate::reply::{Output, Protocol, ReplySink, Wire};
 
 /// One push.
@@ -14,8 +16,8 @@ pub enum Push {
         channel: Box<[u8]>,
         /// What was published.
         payload: Box<[u8]>,
-        /// As it is written in RESP, but for its first byte: where many get it.
-        resp: Option<Box<[u8]>>,
+        /// Where many get it.
+        written: Option<Box<Written>>,
     },
     /// A message on a channel that matches a pattern.
     PatternMessage {
@@ -34,6 +36,13 @@ pub enum Push {
     Monitor(Box<str>),
 }
 
+/// A message as it is written, which it is once the first has got it on such a wire.
+#[derive(Debug, Default)]
+pub struct Written {
+    resp: OnceLock<Box<[u8]>>,
+    respb: OnceLock<Box<[u8]>>,
+}
+
 /// As many as this get a message before it is written once for all of them.
 const RECEIVERS_MIN: usize = 8;
 /// What is longer is not kept twice.
@@ -43,16 +52,9 @@ impl Push {
     /// A message on a channel, for so many.
     #[must_use]
     pub fn message(kind: &'static str, channel: &[u8], payload: &[u8], receivers: usize) -> Self {
-        let mut message =
-            Self::Message { kind, channel: channel.into(), payload: payload.into(), resp: None };
-        if receivers >= RECEIVERS_MIN && payload.len() <= WRITTEN_BYTES_MAX {
-            let mut output = Output::default();
-            message.write(&mut ReplySink::new(&mut output, Wire { protocol: Protocol::Resp3, channel: 0 }));
-            if let Self::Message { resp, .. } = &mut message {
-                *resp = output.bytes.get(1..).map(Into::into);
-            }
-        }
-        message
+        let is_kept = receivers >= RECEIVERS_MIN && payload.len() <= WRITTEN_BYTES_MAX;
+        let written = is_kept.then(Box::default);
+        Self::Message { kind, channel: channel.into(), payload: payload.into(), written }
     }
     /// Bytes of what it says, without their form: so many count for each who gets it. That it is kept written too is
     /// once for all.
@@ -77,12 +79,12 @@ impl Push {
     /// Writes it. In RESP2 a push is an array; MONITOR's lines are simple strings in RESP2 and RESP3.
     pub fn write(&self, sink: &mut ReplySink<'_>) {
         match self {
-            Self::Message { resp: Some(resp), .. } if sink.written_push(resp) => {}
-            Self::Message { kind, channel, payload, .. } => {
-                sink.push(3);
-                sink.bulk(kind.as_bytes());
-                sink.bulk(channel);
-                sink.bulk(payload);
+            Self::Message { kind, channel, payload, written } => {
+                let message = [kind.as_bytes(), channel, payload];
+                match written.as_ref().and_then(|written| written.on(sink.wire().protocol, message)) {
+                    Some(written) => sink.written_push(written),
+                    None => write_message(message, sink),
+                }
             }
             Self::PatternMessage { pattern, channel, payload } => {
                 sink.push(4);
@@ -125,6 +127,28 @@ impl Push {
     }
 }
 
+impl Written {
+    /// The bytes on a wire, unless it is one on which nothing is written.
+    fn on(&self, protocol: Protocol, message: [&[u8]; 3]) -> Option<&[u8]> {
+        let (place, protocol) = match protocol {
+            Protocol::Resp2 | Protocol::Resp3 => (&self.resp, Protocol::Resp3),
+            Protocol::Respb => (&self.respb, Protocol::Respb),
+            Protocol::Captured | Protocol::Json(_) => return None,
+        };
+        let write = || {
+            let mut output = Output::default();
+            write_message(message, &mut ReplySink::new(&mut output, Wire { protocol, channel: 0 }));
+            output.to_vec().into()
+        };
+        Some(place.get_or_init(write))
+    }
+}
+
+fn write_message(message: [&[u8]; 3], sink: &mut ReplySink<'_>) {
+    sink.push(message.len());
+    message.iter().for_each(|part| sink.bulk(part));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,11 +175,13 @@ mod tests {
             for kind in ["message", "smessage"] {
                 let [few, many] = [RECEIVERS_MIN - 1, RECEIVERS_MIN]
                     .map(|receivers| Push::message(kind, b"news", &payload, receivers));
-                let is_kept = |push: &Push| matches!(push, Push::Message { resp: Some(_), .. });
+                let is_kept = |push: &Push| matches!(push, Push::Message { written: Some(_), .. });
                 assert_eq!((is_kept(&few), is_kept(&many)), (false, len <= WRITTEN_BYTES_MAX));
                 assert_eq!(few.bytes(), many.bytes());
                 for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
-                    assert_eq!(written(&few, protocol), written(&many, protocol), "{len} {kind}");
+                    for _ in 0..2 {
+                        assert_eq!(written(&few, protocol), written(&many, protocol), "{len} {kind}");
+                    }
                 }
             }
         }

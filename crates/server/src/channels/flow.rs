@@ -9,19 +9,61 @@ use weft_protocol::respb::frame::LONG_HEADER_LEN;
 
 use super::turns::Turn;
 use super::{Channels, Place, Writing, close};
-use crate::limits::{FRAGMENT_BYTES, SHARED_OUTPUT_BYTES_MAX};
+use crate::limits::{FRAGMENT_BYTES, JOINED_BYTES_MAX, SHARED_OUTPUT_BYTES_MAX};
 
-/// What a frame takes that waits, beside its bytes: its place in the queue and its allocation's head.
-const FRAME_BYTES: usize = size_of::<Output>() + 16;
+/// What waits: a frame, or small ones that stand behind each other.
+#[derive(Default)]
+struct Piece {
+    output: Output,
+    /// Where each of them ends but the last.
+    ends: Vec<u32>,
+}
+
+impl Piece {
+    /// What it takes beside its bytes: its place in the queue and its allocations' heads.
+    const fn own_bytes(&self) -> usize {
+        size_of::<Self>() + 16 + size_of::<u32>() * self.ends.len()
+    }
+    /// Memory that it takes.
+    fn memory(&self) -> usize {
+        self.output.len() + self.own_bytes()
+    }
+    /// Whether a small frame of so many bytes may stand behind what is there.
+    fn has_room(&self, bytes: usize) -> bool {
+        self.output.len() + bytes <= JOINED_BYTES_MAX
+            && self.output.pins.is_empty()
+            && !self.output.is_withheld()
+    }
+    /// Takes a frame from the end of an output.
+    fn join(&mut self, output: &mut Output, from: OutputPlace) {
+        self.ends.push(self.output.len() as u32);
+        self.output.bytes.extend_from_slice(&output.bytes[from.bytes..]);
+        output.take_back(from);
+    }
+    /// Where the frames end of which the first begins at byte `at`, if so much credit is left.
+    fn end_of_credit(&self, at: usize, mut credit: i64) -> usize {
+        let mut end = at;
+        let next = self.ends.partition_point(|&one| one as usize <= at);
+        let ends = self.ends[next..].iter().map(|&one| one as usize);
+        for one in ends.chain([self.output.len()]) {
+            if credit <= 0 {
+                break;
+            }
+            credit -= (one - end) as i64;
+            end = one;
+        }
+        end
+    }
+}
 
 /// A channel's output that does not go straight to the socket.
 #[derive(Default)]
 pub(crate) struct Flow {
     /// Bytes that may be sent; nothing before the first WINDOW.
     credit: Option<i64>,
-    frames: VecDeque<Output>,
-    /// Bytes of the first frame that have been sent in slices.
-    sliced: usize,
+    pieces: VecDeque<Piece>,
+    /// Bytes of the first piece that have been sent.
+    sent: usize,
     /// Memory that they take, but for what has been sent of the first.
     bytes: usize,
     /// When they were first seen to be above the soft limit of its class; 0 for not.
@@ -33,7 +75,7 @@ pub(crate) struct Flow {
 impl Flow {
     /// Whether nothing waits.
     pub(super) fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.pieces.is_empty()
     }
     /// What waits may be sent, whatever credit is left.
     pub(super) const fn release_credit(&mut self) {
@@ -114,15 +156,15 @@ impl Channels {
         let place = self.flow_mut(writing.channel)?;
         let flow = place.get_or_insert_default();
         let sliced = fragments && written > FRAGMENT_BYTES;
-        if flow.frames.is_empty() && flow.may_send() && !sliced && !lags {
+        if flow.pieces.is_empty() && flow.may_send() && !sliced && !lags {
             flow.spend(written);
             place.take_if(|flow| flow.credit.is_none());
             return None;
         }
-        flow.bytes += written + FRAME_BYTES;
+        let before = flow.bytes;
+        flow.queue(output, writing.from);
         let bytes = flow.bytes;
-        flow.frames.push_back(output.split_off(writing.from.bytes, writing.from.pins));
-        self.count(writing.channel, 0, written + FRAME_BYTES);
+        self.count(writing.channel, before, bytes);
         self.take_turn(writing.channel);
         let reason = if bytes > limit {
             &close::OUTPUT
@@ -156,8 +198,8 @@ impl Channels {
             _ => return,
         };
         let Some(flow) = flow else { return };
-        match flow.frames.front() {
-            Some(first) if first.is_withheld() => {
+        match flow.pieces.front() {
+            Some(first) if first.output.is_withheld() => {
                 self.waiting_for_safe.insert(channel);
             }
             Some(_) if flow.may_send() => self.turns.join(&mut flow.turn, channel),
@@ -173,8 +215,8 @@ impl Channels {
     pub(crate) fn release_safe(&mut self, safe: u64) {
         for channel in std::mem::take(&mut self.waiting_for_safe) {
             let flow = self.flow_mut(channel);
-            if let Some(first) = flow.and_then(|flow| flow.as_mut()?.frames.front_mut()) {
-                first.sendable(safe);
+            if let Some(first) = flow.and_then(|flow| flow.as_mut()?.pieces.front_mut()) {
+                first.output.sendable(safe);
             }
             self.take_turn(channel);
         }
@@ -188,11 +230,11 @@ impl Channels {
             let wire = Wire { protocol: Protocol::Respb, channel };
             let Some(Some(flow)) = self.flow_mut(channel) else { continue };
             let before = flow.bytes;
-            for frame in &mut flow.frames {
-                frame.sendable(safe);
-                let len = frame.len();
-                is_said &= frame.lose_withheld(wire, error);
-                flow.bytes = flow.bytes + frame.len() - len;
+            for Piece { output, .. } in &mut flow.pieces {
+                output.sendable(safe);
+                let len = output.len();
+                is_said &= output.lose_withheld(wire, error);
+                flow.bytes = flow.bytes + output.len() - len;
             }
             let now = flow.bytes;
             self.count(channel, before, now);
@@ -219,7 +261,7 @@ impl Channels {
         !self.turns.is_empty()
     }
 
-    /// Moves waiting frames and slices into the output, one of each channel in turn, up to a bound: `unsent` bytes of
+    /// Moves waiting pieces and slices into the output, one of each channel in turn, up to a bound: `unsent` bytes of
     /// the output are still to be sent. CLOSE is the last frame of a channel that ends.
     pub(crate) fn pump(&mut self, output: &mut Output, mut unsent: usize) {
         while unsent < SHARED_OUTPUT_BYTES_MAX {
@@ -228,11 +270,15 @@ impl Channels {
             let Some(place) = self.flow_mut(channel) else { continue };
             let Some(flow) = place else { continue };
             flow.turn = Turn::default();
+            // Its first WINDOW may have come behind its turn.
+            if !flow.may_send() {
+                continue;
+            }
             let before = output.len();
             let gone = flow.next(channel, fragments, output);
             unsent += output.len() - before;
             flow.spend(output.len() - before);
-            place.take_if(|flow| flow.credit.is_none() && flow.frames.is_empty());
+            place.take_if(|flow| flow.credit.is_none() && flow.pieces.is_empty());
             self.count(channel, gone, 0);
             // A channel without credit leaves the round until its next WINDOW.
             self.take_turn(channel);
@@ -242,31 +288,57 @@ impl Channels {
 }
 
 impl Flow {
-    /// Puts the first frame, or the next slice of it, into the output; gives how much memory less what waits takes.
-    fn next(&mut self, channel: u16, fragments: bool, output: &mut Output) -> usize {
-        let Some(frame) = self.frames.front() else { return 0 };
-        let len = frame.len();
-        if !fragments || len <= FRAGMENT_BYTES {
-            self.bytes -= len + FRAME_BYTES;
-            if let Some(frame) = self.frames.pop_front() {
-                output.append(frame);
+    /// Takes what stands behind a place of an output.
+    fn queue(&mut self, output: &mut Output, from: OutputPlace) {
+        let is_plain = output.pins.len() == from.pins && !output.is_withheld_behind(from);
+        let bytes = output.len() - from.len;
+        match self.pieces.back_mut().filter(|last| is_plain && last.has_room(bytes)) {
+            Some(last) => {
+                self.bytes -= last.own_bytes();
+                last.join(output, from);
+                self.bytes += bytes + last.own_bytes();
             }
-            return len + FRAME_BYTES;
+            None => {
+                let piece = Piece { output: output.split_off(from.bytes, from.pins), ends: Vec::new() };
+                self.bytes += piece.memory();
+                self.pieces.push_back(piece);
+            }
         }
-        let take = (len - self.sliced).min(FRAGMENT_BYTES);
-        let last = self.sliced + take == len;
-        output.bytes.reserve(take + LONG_HEADER_LEN + 1);
-        // The head of an empty slice, its length then corrected: the bytes need not be gathered first.
-        let head = output.bytes.len();
-        Control::Fragment { last, slice: &[] }.encode(channel, &mut output.bytes);
-        output.bytes[head + 4..head + 8].copy_from_slice(&(take as u32 + 1).to_be_bytes());
-        copy_range(frame, self.sliced, take, &mut output.bytes);
-        self.sliced += take;
+    }
+    /// Puts the first piece, what credit there is for of it, or its next slice, into the output; gives how much memory
+    /// less what waits takes.
+    fn next(&mut self, channel: u16, fragments: bool, output: &mut Output) -> usize {
+        let Some(piece) = self.pieces.front() else { return 0 };
+        let len = piece.output.len();
+        let is_sliced = fragments && len > FRAGMENT_BYTES;
+        let take = if is_sliced {
+            FRAGMENT_BYTES.min(len - self.sent)
+        } else {
+            piece.end_of_credit(self.sent, self.credit.unwrap_or(i64::MAX)) - self.sent
+        };
         let mut gone = take;
-        if last {
-            self.sliced = 0;
-            self.frames.pop_front();
-            gone += FRAME_BYTES;
+        if take == len && !is_sliced {
+            if let Some(mut piece) = self.pieces.pop_front() {
+                gone += piece.own_bytes();
+                output.take_from(&mut piece.output);
+            }
+            self.bytes -= gone;
+            return gone;
+        }
+        let is_last = self.sent + take == len;
+        if is_sliced {
+            output.bytes.reserve(take + LONG_HEADER_LEN + 1);
+            // The head of an empty slice, its length then corrected: the bytes need not be gathered first.
+            let head = output.bytes.len();
+            Control::Fragment { last: is_last, slice: &[] }.encode(channel, &mut output.bytes);
+            output.bytes[head + 4..head + 8].copy_from_slice(&(take as u32 + 1).to_be_bytes());
+        }
+        copy_range(&piece.output, self.sent, take, &mut output.bytes);
+        self.sent += take;
+        if is_last {
+            gone += piece.own_bytes();
+            self.sent = 0;
+            self.pieces.pop_front();
         }
         self.bytes -= gone;
         gone

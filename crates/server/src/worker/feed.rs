@@ -297,9 +297,9 @@ impl Worker<'_> {
         }
     }
 
-    /// Sends what a batch has made for one connection if it is much: while it is in the cache, and so that the next
+    /// Sends what has been made for one connection if it is much: while it is in the cache, and so that the next
     /// connection uses the same memory.
-    fn send_early(&mut self, index: u32) {
+    pub(super) fn send_early(&mut self, index: u32) {
         if self.io.get(index).is_some_and(|connection| connection.unsent() >= SEND_EARLY_BYTES) {
             self.send(index);
             // It stands in the list of those that are sent to at the end.

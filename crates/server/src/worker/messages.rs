@@ -105,7 +105,11 @@ impl Worker<'_> {
     fn push_all<'p>(&mut self, to: Recipient, mut pushes: impl Iterator<Item = &'p Push>) {
         let (index, channel) = (to.address.connection, to.address.channel);
         // What one push sets going may be the end of the client.
-        while self.is_there(to) && self.takes_pushes(index, channel) && self.push(to, &mut pushes) {}
+        while self.is_there(to) && self.takes_pushes(index, channel) && self.push(to, &mut pushes) {
+            if self.io.get(index).is_some_and(|connection| connection.fills_up()) {
+                self.send_early(index);
+            }
+        }
     }
     /// Tells a client one or more of the pushes that are left: as many as need not be looked at each by itself. Says
     /// whether there was any.
@@ -121,23 +125,27 @@ impl Worker<'_> {
             let from = connection.output.end();
             http.ledger.event(first, &mut connection.output);
             engine.withhold_brought(&mut connection.output, from, false);
-        } else if let Some((session, output)) = self.io.client(index, channel) {
-            let from = output.end();
-            let mut sink = ReplySink::new(output, session.wire);
-            let mut write = |push: &Push| {
-                if session.hears(push) {
-                    push.write(&mut sink);
+        } else {
+            let until = self.io.get(index).map_or(0, |connection| match &connection.peer {
+                Peer::Respb(channels) => {
+                    channels.shared_bytes(channel, &connection.output).min(PUSHED_BYTES_MAX)
                 }
-                sink.len()
-            };
-            let begun = write(first);
-            if session.wire.protocol != Protocol::Respb {
-                let until = begun.saturating_add(PUSHED_BYTES_MAX);
-                while let Some(push) = pushes.next()
-                    && write(push) < until
-                {}
+                Peer::Resp(_) | Peer::Http(_) => PUSHED_BYTES_MAX,
+            });
+            let Some((session, output)) = self.io.client(index, channel) else { return false };
+            let begun = output.end();
+            let (mut last, mut next) = (begun, Some(first));
+            while let Some(push) = next {
+                last = output.end();
+                if session.hears(push) {
+                    push.write(&mut ReplySink::new(output, session.wire));
+                }
+                next = if output.len() - begun.len < until { pushes.next() } else { None };
             }
-            engine.withhold_brought(output, from, false);
+            engine.withhold_brought(output, begun, false);
+            if let Some((channels, _)) = self.io.channels(index) {
+                channels.lent_from(channel, last);
+            }
         }
         self.settle(index);
         if self.exceeds_output(index) {
