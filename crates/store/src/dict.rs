@@ -269,6 +269,16 @@ impl Dict {
     pub(crate) fn record(&self, handle: Handle) -> Record<'_> {
         read(&self.records, self.valued, tag(handle, false))
     }
+    /// The key of a handle without an expiry.
+    #[inline]
+    pub(crate) fn key(&self, handle: Handle) -> &[u8] {
+        let bytes = self.records.bytes(handle);
+        let (len, mut at) = leb::read(bytes);
+        if self.valued {
+            at += leb::read(&bytes[at..]).1;
+        }
+        &bytes[at..at + len]
+    }
     /// The record at a spot.
     pub(crate) fn at(&self, spot: Spot) -> Record<'_> {
         read(&self.records, self.valued, self.table.at(spot.pos))
@@ -335,7 +345,7 @@ impl Dict {
     }
     /// Asks for the bucket of a record.
     pub(crate) fn prefetch_bucket(&self, handle: Handle) {
-        self.table.prefetch(self.hashes.hash(self.record(handle).key));
+        self.table.prefetch(self.hashes.hash(self.key(handle)));
     }
     /// The record of a key.
     #[inline]
@@ -499,7 +509,7 @@ impl Dict {
             let old = |handle: &u32| self.records.is_old(Handle(*handle));
             handles.iter().filter(|handle| old(handle)).for_each(|&handle| self.prefetch(Handle(handle)));
             for (handle, hash) in handles.iter().zip(&mut hashes).filter(|(handle, _)| old(handle)) {
-                *hash = self.hashes.hash(self.record(Handle(*handle)).key);
+                *hash = self.hashes.hash(self.key(Handle(*handle)));
                 self.table.prefetch(*hash);
             }
             for (handle, &hash) in handles.iter_mut().zip(&hashes) {

@@ -155,7 +155,7 @@ fn scored(record: Record<'_>) -> Scored<'_> {
 /// How an element of the tree stands to a member with a score; only equal scores need the member itself.
 fn order_in(dict: &Dict, item: Item, target: Scored<'_>) -> Ordering {
     let by_score = item.score.partial_cmp(&target.score).unwrap_or(Ordering::Equal);
-    by_score.then_with(|| dict.record(item.handle).key.cmp(target.member))
+    by_score.then_with(|| dict.key(item.handle).cmp(target.member))
 }
 
 impl SortedSet {
@@ -277,9 +277,9 @@ impl<'a> SortedSetRef<'a> {
     fn count_while(self, before: impl Fn(Scored<'_>) -> bool) -> usize {
         match self.0 {
             View::Compact(compact) => compact.iter().take_while(|pair| before(*pair)).count(),
-            View::Large(large) => large.tree.count(|item| {
-                before(Scored { member: large.dict.record(item.handle).key, score: item.score })
-            }),
+            View::Large(large) => large
+                .tree
+                .count(|item| before(Scored { member: large.dict.key(item.handle), score: item.score })),
         }
     }
     /// As [`Self::count_while`], for what does not look at members.
@@ -405,7 +405,7 @@ impl<'a> Iterator for Elements<'a> {
             Source::Back(pairs) => pairs.pop(),
             Source::Large { dict, walk } => {
                 let item = walk.next()?;
-                Some(Scored { member: dict.record(item.handle).key, score: item.score })
+                Some(Scored { member: dict.key(item.handle), score: item.score })
             }
         }
     }
@@ -430,7 +430,7 @@ impl<'a> SortedSetRef<'a> {
             View::Large(Large { dict, tree, .. }) => {
                 let ask = |handle| dict.prefetch(handle);
                 tree.visit(ranks, back, ask, |item| {
-                    visit(Scored { member: dict.record(item.handle).key, score: item.score });
+                    visit(Scored { member: dict.key(item.handle), score: item.score });
                 });
             }
         }

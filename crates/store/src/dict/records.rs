@@ -63,6 +63,7 @@ impl Arena {
     const fn memory_bytes(&self) -> usize {
         self.bytes + self.chunks.capacity() * size_of::<Vec<u8>>() + self.free.capacity() * 4
     }
+    #[inline]
     fn slice(&self, handle: u32) -> &[u8] {
         let handle = (handle & !GENERATION) as usize;
         &self.chunks[handle / CHUNK_UNITS][handle % CHUNK_UNITS * UNIT..]
