@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -188,6 +188,31 @@ fn requests_of_many_lengths_are_told_apart() {
         assert_eq!((counts.replies, load.values), (2000, 2000), "{counts:?}");
         assert!(counts.is_clean(), "{counts:?}");
         assert_eq!(peer.end(), 2000, "{protocol}");
+    }
+}
+
+/// What is published goes to each who has subscribed, whichever wire he and who publishes speak.
+#[test]
+fn who_subscribes_to_the_stub_hears_all() {
+    for (hears, shape) in [(Protocol::Resp3, (3, 1)), (Protocol::Respb, (2, 3))] {
+        for says in [Protocol::Resp2, Protocol::Respb] {
+            let peer = Peer::start(Trouble::None);
+            let mut fleet = Fleet::connect(&peer.config(hears), shape.0, shape.1).unwrap();
+            fleet.subscribe(&["SUBSCRIBE", "news"]).unwrap();
+            let (stop, heard) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+            let (stopped, hears_so_far) = (Arc::clone(&stop), Arc::clone(&heard));
+            let thread = std::thread::spawn(move || fleet.listen(&stopped, &hears_so_far).unwrap());
+            let mut load = Same::new(says, &["PUBLISH", "news", "0123456789"], 8, 100);
+            let counts = run(&peer, says, (2, 1), &mut load, Until::Exhausted);
+            assert!(counts.is_clean() && counts.replies == 800, "{counts:?}");
+            let (due, begun) = (800 * u64::from(shape.0 * shape.1), Instant::now());
+            while heard.load(Ordering::Relaxed) < due && begun.elapsed() < HANGS {
+                std::thread::yield_now();
+            }
+            stop.store(true, Ordering::Relaxed);
+            let counts = thread.join().unwrap();
+            assert_eq!((counts.pushes, counts.errors), (due, 0), "{hears} {says} {counts:?}");
+        }
     }
 }
 

@@ -46,10 +46,7 @@ pub(super) fn workload(
         .contestants
         .iter()
         .enumerate()
-        // The stub sends no messages.
-        .filter(|(_, one)| {
-            matches!(one.id, "weft" | "valkey") || (one.kind == Kind::Stub && !has_subscribers(&cases))
-        })
+        .filter(|(_, one)| matches!(one.id, "weft" | "valkey") || one.kind == Kind::Stub)
         .map(|(index, one)| {
             let start = manner.start(index, 1, workload.value_bytes());
             Ok((one.id, one.start_with(start, &workload.settings)?))
@@ -77,10 +74,6 @@ pub(super) fn workload(
         }
     }
     Ok(results)
-}
-
-fn has_subscribers(cases: &[Case]) -> bool {
-    cases.iter().any(|case| case.subscribers.is_some())
 }
 
 fn keys(running: &Running) -> u64 {

@@ -350,9 +350,9 @@ pub(super) fn markdown(all: &[Results], goals: &Goals) -> String {
          [`bench/workloads`](../../bench/workloads/) that names\nwhere its figures come from. One thread of each \
          server on one core, `weft bench` on another; every reply is compared.\nValkey in RESP3; Weft in RESP3 and in \
          RESPB, with the same clients. Memory in huge pages for neither.\n\n- In each round every server and wire has \
-         its turn, the stub too, which only counts requests: what it takes is the\n  floor, and how it changes from \
-         round to round is the host's drift. Rounds go on until the ratios of CPU are within\n  ±5 %, up to three \
-         times as many as the least; where they are not, *wide* stands behind their number. How ratios are\n  judged: \
+         its turn, the stub too, which only counts requests and sends on what is\n  published: what it takes is the \
+         floor, and how it changes from round to round is the host's drift. Rounds go on until the ratios of CPU are \
+         within\n  ±5 %, up to three times as many as the least; where they are not, *wide* stands behind their number. How ratios are\n  judged: \
          [verdicts](README.md#verdicts). The goals stand in [`bench/goals.toml`](../../bench/goals.toml).\n- Where \
          half and more of Valkey's CPU is the kernel's, which no server can do less of with the same calls, the \
          goal\n  at pipeline 16 is over the stub.\n- *Logical clients*: 2,000 on four connections; over RESP they \

@@ -2,7 +2,10 @@
 //! peer of tests.
 //!
 //! Owns one event loop on one thread. A request is decoded once; the next ones that differ from it in their arguments'
-//! bytes alone, and not in their name, cost comparisons of what stands between these and a copy of the reply.
+//! bytes alone, and not in their name, cost comparisons of what stands between these and a copy of the reply. Whoever
+//! subscribes gets all that is published, whatever it has subscribed to.
+
+mod news;
 
 use std::collections::HashMap;
 use std::io;
@@ -18,6 +21,8 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use weft_protocol::request::ArgVisitor;
 use weft_protocol::table::{TABLE_HASH, TABLE_NAME, TABLE_VERSION};
 use weft_protocol::{Arg, Limits, Outcome, Reply, resp, respb};
+
+use news::{Message, News};
 
 /// Requests that a connection knows; a further one takes the place of the oldest.
 const KNOWN_MAX: usize = 16;
@@ -85,6 +90,7 @@ impl Stub {
             next: 0,
             buffer: vec![0; RECEIVE_BYTES],
             commands: 0,
+            news: News::default(),
         };
         let mut events = Vec::with_capacity(512);
         while !stop.load(Ordering::Relaxed) {
@@ -100,6 +106,7 @@ impl Stub {
                     id => serving.serve(id),
                 }
             }
+            serving.tell();
         }
         Ok(serving.commands)
     }
@@ -112,6 +119,7 @@ struct Serving {
     next: u64,
     buffer: Vec<u8>,
     commands: u64,
+    news: News,
 }
 
 /// One connection.
@@ -124,6 +132,8 @@ struct Peer {
     known: Vec<Known>,
     /// How many it has learned.
     learned: usize,
+    /// Channels that have subscribed; over RESP the only one there is, 0.
+    listens: Vec<u16>,
 }
 
 /// A request that has been decoded, and the reply to all that differ from it in the bytes of arguments alone: these
@@ -133,6 +143,8 @@ struct Known {
     /// What must be equal, with where it begins.
     fixed: Vec<(usize, Box<[u8]>)>,
     reply: Vec<u8>,
+    /// What PUBLISH sends.
+    message: Option<Message>,
 }
 
 impl Known {
@@ -142,7 +154,7 @@ impl Known {
         let starts = [0].into_iter().chain(free.iter().map(|free| free.end));
         let between = starts.zip(ends).filter(|(start, end)| start < end);
         let fixed = between.map(|(start, end)| (start, request[start..end].into())).collect();
-        Known { len: request.len(), fixed, reply }
+        Known { len: request.len(), fixed, reply, message: None }
     }
     #[inline]
     fn fits(&self, bytes: &[u8]) -> bool {
@@ -203,6 +215,7 @@ impl Serving {
                 out: Vec::new(),
                 known: Vec::new(),
                 learned: 0,
+                listens: Vec::new(),
             };
             self.peers.insert(self.next, peer);
             self.next += 1;
@@ -221,27 +234,50 @@ impl Serving {
         }
         let dies = matches!(trouble, Trouble::Dies(after) if self.commands >= after);
         let Some(peer) = self.peers.get_mut(&id) else { return };
-        if dies || !peer.exchange(&mut self.buffer, &self.stub, &mut self.commands) {
+        let count = &mut Count { commands: &mut self.commands, news: &mut self.news };
+        if dies || !peer.exchange(&mut self.buffer, &self.stub, count) {
+            self.news.leave(id, &peer.listens);
             self.peers.remove(&id);
+        } else if !peer.listens.is_empty() {
+            self.news.join(id, peer.listens.len(), peer.binary);
         }
     }
+
+    /// Tells those who have subscribed what has been published.
+    fn tell(&mut self) {
+        for id in self.news.listeners() {
+            let Some(peer) = self.peers.get_mut(&id) else { continue };
+            self.news.write(peer.binary, &peer.listens, &mut peer.out);
+            if !peer.send() {
+                self.news.leave(id, &peer.listens);
+                self.peers.remove(&id);
+            }
+        }
+        self.news.forget();
+    }
+}
+
+/// What requests of all connections add to.
+struct Count<'s> {
+    commands: &'s mut u64,
+    news: &'s mut News,
 }
 
 impl Peer {
     /// Receives once and answers; returns whether the connection goes on.
-    fn exchange(&mut self, buffer: &mut [u8], stub: &Stub, commands: &mut u64) -> bool {
+    fn exchange(&mut self, buffer: &mut [u8], stub: &Stub, count: &mut Count<'_>) -> bool {
         let kept = self.rest.len();
         buffer[..kept].copy_from_slice(&self.rest);
-        let count = match recv(&self.socket, &mut buffer[kept..], RecvFlags::DONTWAIT) {
+        let received = match recv(&self.socket, &mut buffer[kept..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return false,
-            Ok((count, _)) => count,
+            Ok((received, _)) => received,
             Err(Errno::AGAIN | Errno::INTR) => return true,
             Err(_) => return false,
         };
-        let bytes = &buffer[..kept + count];
+        let bytes = &buffer[..kept + received];
         let mut at = 0;
         while at < bytes.len() {
-            match self.request(&bytes[at..], stub, commands) {
+            match self.request(&bytes[at..], stub, count) {
                 Ok(0) => break,
                 Ok(len) => at += len,
                 Err(()) => return false,
@@ -254,25 +290,28 @@ impl Peer {
 
     /// Answers the request at the start of `bytes`; returns its length, or 0 when it is not whole.
     #[inline]
-    fn request(&mut self, bytes: &[u8], stub: &Stub, commands: &mut u64) -> Result<usize, ()> {
+    fn request(&mut self, bytes: &[u8], stub: &Stub, count: &mut Count<'_>) -> Result<usize, ()> {
         if let Some(known) = self.known.iter().find(|known| known.fits(bytes)) {
-            *commands += 1;
+            *count.commands += 1;
+            if let Some(message) = &known.message {
+                count.news.publish(message, bytes);
+            }
             let before = self.out.len();
             self.out.extend_from_slice(&known.reply);
             if self.binary {
                 self.out[before + CHANNEL.start..before + CHANNEL.end].copy_from_slice(&bytes[CHANNEL]);
             }
             if stub.trouble != Trouble::None {
-                disturb(&mut self.out, self.binary, before, stub.trouble, *commands);
+                disturb(&mut self.out, self.binary, before, stub.trouble, *count.commands);
             }
             return Ok(known.len);
         }
-        self.learn(bytes, stub, commands)
+        self.learn(bytes, stub, count)
     }
 
     /// Decodes the request and remembers the reply; HELLO, which may change the protocol, is answered at once.
     #[cold]
-    fn learn(&mut self, bytes: &[u8], stub: &Stub, commands: &mut u64) -> Result<usize, ()> {
+    fn learn(&mut self, bytes: &[u8], stub: &Stub, count: &mut Count<'_>) -> Result<usize, ()> {
         let mut arguments = Arguments::default();
         let (len, name) = if self.binary {
             match respb::RequestDecoder::new(Limits::DEFAULT).decode(bytes, &mut arguments) {
@@ -305,6 +344,12 @@ impl Peer {
             b"HELLO" => hello(),
             b"CONFIG" => Reply::Array(vec![Reply::Bulk(b"save".to_vec()), Reply::Bulk(Vec::new())]),
             b"INCR" => Reply::Int(1),
+            b"PUBLISH" => Reply::Int(count.news.count()),
+            b"SUBSCRIBE" if self.binary => Reply::Simple(b"OK".to_vec()),
+            b"SUBSCRIBE" => {
+                let channel = argv.get(1).cloned().unwrap_or_default();
+                Reply::Push(vec![Reply::Bulk(name.clone()), Reply::Bulk(channel), Reply::Int(1)])
+            }
             _ => Reply::Simple(b"OK".to_vec()),
         };
         if self.binary {
@@ -312,7 +357,14 @@ impl Peer {
         } else {
             answer.visit(&mut resp::ReplyWriter::new(&mut reply, resp::Version::Resp3));
         }
-        if matches!(name.as_slice(), b"HELLO" | b"CONFIG") {
+        if matches!(name.as_slice(), b"HELLO" | b"CONFIG" | b"SUBSCRIBE") {
+            let channel = if self.binary { [bytes[CHANNEL.start], bytes[CHANNEL.start + 1]] } else { [0; 2] };
+            if self.binary {
+                reply[CHANNEL].copy_from_slice(&channel);
+            }
+            if name == b"SUBSCRIBE" {
+                self.listens.push(u16::from_be_bytes(channel));
+            }
             self.out.extend_from_slice(&reply);
             if argv.iter().any(|arg| arg == b"respb") {
                 self.binary = true;
@@ -320,14 +372,19 @@ impl Peer {
             }
             return Ok(len);
         }
-        let known = Known::new(&bytes[..len], &free, reply);
+        let mut known = Known::new(&bytes[..len], &free, reply);
+        if name == b"PUBLISH"
+            && let (Some(payload), Some(channel)) = (free.last(), argv.get(1))
+        {
+            known.message = Some(Message::new(channel, payload.clone()));
+        }
         if self.known.len() < KNOWN_MAX {
             self.known.push(known);
         } else {
             self.known[self.learned % KNOWN_MAX] = known;
         }
         self.learned += 1;
-        self.request(bytes, stub, commands)
+        self.request(bytes, stub, count)
     }
 
     /// Sends all answers; returns whether the connection goes on.
