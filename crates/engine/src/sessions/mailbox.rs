@@ -35,11 +35,16 @@ pub struct Recipient {
     pub client: u64,
 }
 
+/// Several clients of one worker, in the order of their addresses.
+pub type Audience = Arc<[Recipient]>;
+
 /// Something for a client of another worker, or of the same one after the present batch.
 #[derive(Debug)]
 pub enum Message {
     /// Something that the client has subscribed to.
     Push(Recipient, Arc<Push>),
+    /// The same for several.
+    PushAll(Audience, Arc<Push>),
     /// The reply of a request that was blocked; the session goes on. Whoever sends it has won the wait's claim.
     Served(Recipient, Box<Output>),
     /// The connection or channel must be closed.
@@ -102,6 +107,12 @@ impl Mailboxes {
         };
         mailbox.push((to, push), limit.load(Ordering::Relaxed));
     }
+    /// Sends a message to several clients of one worker; who has too much waiting is left out.
+    pub(crate) fn push_all(&self, to: &Audience, message: &Arc<Push>) {
+        let Some(first) = to.first() else { return };
+        let limit = self.message_bytes_max.load(Ordering::Relaxed);
+        self.of(first.address.worker).push_all((to, message), limit);
+    }
     /// A worker's.
     #[must_use]
     pub fn of(&self, worker: u16) -> &Mailbox {
@@ -119,6 +130,7 @@ impl Mailboxes {
             | Message::Served(to, _)
             | Message::Kill(to, _)
             | Message::Unblock(to, _) => to.address.worker,
+            Message::PushAll(to, _) => to.first().map_or(0, |first| first.address.worker),
             Message::Resume | Message::Safe | Message::Events | Message::Figures | Message::Stop => 0,
         };
         self.of(worker).send(message);
@@ -152,6 +164,13 @@ struct Counted {
     bytes: usize,
     /// Those of each client, once all together are more than one may have. Who has had more has [`CLOSED`].
     by_client: HashMap<u64, usize>,
+}
+
+impl Counted {
+    /// Whether somebody may have more than his limit, or has had.
+    fn is_by_client(&self, limit: usize) -> bool {
+        self.bytes > limit || !self.by_client.is_empty()
+    }
 }
 
 /// Of which kind a push is that has a limit.
@@ -207,17 +226,35 @@ impl Queue {
         self.invalidations_bytes = 0;
     }
 
+    /// Keeps what has a limit, unless its client has too much of that.
+    fn push(&mut self, (to, push): (Recipient, &Arc<Push>), limit: usize) -> bool {
+        if limit > 0 {
+            let (kind, bytes) = (kind_of(push), waiting_bytes(push));
+            self.counted[kind].bytes += bytes;
+            if self.counted[kind].is_by_client(limit) && !self.has_room(to, (kind, bytes), limit) {
+                self.counted[kind].bytes -= bytes;
+                return false;
+            }
+        }
+        self.messages.push(Message::Push(to, Arc::clone(push)));
+        true
+    }
+
     /// Whether a client may have so much more. Who may not is closed behind what waits.
     #[cold]
     fn has_room(&mut self, to: Recipient, (kind, bytes): (usize, usize), limit: usize) -> bool {
         let by_client = &mut self.counted[kind].by_client;
         if by_client.is_empty() {
             for message in &self.messages {
-                if let Message::Push(to, push) = message
-                    && !push.is_invalidation()
-                    && kind_of(push) == kind
-                {
-                    *by_client.entry(to.client).or_default() += waiting_bytes(push);
+                let (all, push) = match message {
+                    Message::Push(to, push) => (std::slice::from_ref(to), push),
+                    Message::PushAll(to, push) => (&**to, push),
+                    _ => continue,
+                };
+                if !push.is_invalidation() && kind_of(push) == kind {
+                    for to in all {
+                        *by_client.entry(to.client).or_default() += waiting_bytes(push);
+                    }
                 }
             }
         }
@@ -262,17 +299,25 @@ impl Mailbox {
         self.wake();
     }
     fn push(&self, (to, push): (Recipient, &Arc<Push>), limit: usize) {
+        if self.queue.lock().push((to, push), limit) {
+            self.wake();
+        }
+    }
+    fn push_all(&self, (to, message): (&Audience, &Arc<Push>), limit: usize) {
         {
             let queue = &mut *self.queue.lock();
-            if limit > 0 {
-                let (kind, bytes) = (kind_of(push), waiting_bytes(push));
-                queue.counted[kind].bytes += bytes;
-                if queue.counted[kind].bytes > limit && !queue.has_room(to, (kind, bytes), limit) {
-                    queue.counted[kind].bytes -= bytes;
-                    return;
-                }
+            let bytes = waiting_bytes(message) * to.len();
+            let counted = &mut queue.counted[kind_of(message)];
+            counted.bytes += bytes;
+            if limit > 0 && counted.is_by_client(limit) {
+                // Somebody among them may have too much.
+                counted.bytes -= bytes;
+                to.iter().for_each(|&to| {
+                    queue.push((to, message), limit);
+                });
+            } else {
+                queue.messages.push(Message::PushAll(Arc::clone(to), Arc::clone(message)));
             }
-            queue.messages.push(Message::Push(to, Arc::clone(push)));
         }
         self.wake();
     }
@@ -327,6 +372,9 @@ mod tests {
         for message in messages {
             match message {
                 Message::Push(to, _) => *pushes.entry(to.client).or_default() += 1,
+                Message::PushAll(all, _) => {
+                    all.iter().for_each(|to| *pushes.entry(to.client).or_default() += 1);
+                }
                 Message::Kill(to, Kill::Output) => closed.push(to.client),
                 other => panic!("{other:?}"),
             }
@@ -363,6 +411,31 @@ mod tests {
         (0..3).for_each(|_| mailboxes.push(to(2), &line));
         (0..9).for_each(|_| mailboxes.push(to(1), &message));
         assert_eq!(taken(&mailboxes), (HashMap::from([(1, 3), (2, 3)]), vec![1]));
+    }
+
+    /// Who hears one among many has the same limit.
+    #[test]
+    fn what_many_are_told_counts_for_each() {
+        let mailboxes = Mailboxes::new(1);
+        let message = Arc::new(Push::message("message", b"", &[0; 300], 1));
+        let to = |client| Recipient { address: Address::default(), client };
+        let [both, one]: [Audience; 2] = [[to(1), to(2)].into(), [to(2)].into()];
+        let all_tell = |times: usize| {
+            (0..times).for_each(|_| mailboxes.push_all(&both, &message));
+            (0..times).for_each(|_| mailboxes.push_all(&one, &message));
+        };
+        all_tell(9);
+        assert_eq!(taken(&mailboxes), (HashMap::from([(1, 9), (2, 18)]), vec![]), "there is no limit");
+        mailboxes.limit(4 * waiting_bytes(&message) - 1, 0);
+        for _ in 0..2 {
+            all_tell(1);
+            assert_eq!(taken(&mailboxes), (HashMap::from([(1, 1), (2, 2)]), vec![]));
+            all_tell(2);
+            mailboxes.push(to(1), &message);
+            assert_eq!(taken(&mailboxes), (HashMap::from([(1, 3), (2, 3)]), vec![2]));
+            all_tell(9);
+            assert_eq!(taken(&mailboxes), (HashMap::from([(1, 3), (2, 3)]), vec![1, 2]));
+        }
     }
 
     /// A worker that takes again is not woken; what came meanwhile is there when it does, and behind that it is woken.

@@ -8,13 +8,13 @@
 
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use weft_store::KeyHasher;
 
 use crate::forwards::SubscriptionKind;
 use crate::glob;
-use crate::mailbox::{Mailboxes, Recipient};
+use crate::mailbox::{Audience, Mailboxes, Recipient};
 use crate::push::Push;
 
 /// Parts of the table of channels.
@@ -39,7 +39,46 @@ pub(crate) struct PendingMessage {
     pub(crate) payload: Box<[u8]>,
 }
 
-type Channels = HashMap<Box<[u8]>, Vec<Recipient>>;
+/// From as many subscribers on those of a worker are told together.
+const AUDIENCE_MIN: usize = 4;
+
+/// Those who are subscribed to a channel or a pattern.
+#[derive(Debug, Default)]
+struct Subscribers {
+    all: Vec<Recipient>,
+    /// The same by worker, made for the first message since one has come or gone.
+    audiences: OnceLock<Box<[Audience]>>,
+}
+
+impl Subscribers {
+    fn join(&mut self, who: Recipient) {
+        self.all.push(who);
+        self.audiences.take();
+    }
+    /// Says whether nobody is left.
+    fn leave(&mut self, client: u64) -> bool {
+        self.all.retain(|who| who.client != client);
+        self.audiences.take();
+        self.all.is_empty()
+    }
+    /// Puts a message into the mailbox of each; says how many that are.
+    fn tell(&self, mailboxes: &Mailboxes, message: &Arc<Push>) -> usize {
+        if self.all.len() < AUDIENCE_MIN {
+            self.all.iter().for_each(|&who| mailboxes.push(who, message));
+        } else {
+            let audiences = self.audiences.get_or_init(|| self.audiences());
+            audiences.iter().for_each(|audience| mailboxes.push_all(audience, message));
+        }
+        self.all.len()
+    }
+    fn audiences(&self) -> Box<[Audience]> {
+        let mut all = self.all.clone();
+        all.sort_unstable_by_key(|who| (who.address.worker, who.address.connection, who.address.channel));
+        all.chunk_by(|one, next| one.address.worker == next.address.worker).map(Audience::from).collect()
+    }
+}
+
+type Channels = HashMap<Box<[u8]>, Subscribers>;
 
 #[derive(Debug, Default)]
 struct Part {
@@ -63,7 +102,7 @@ type Place = (usize, usize, u64);
 #[derive(Debug)]
 struct Patterns {
     hasher: KeyHasher,
-    list: BTreeMap<Arc<[u8]>, Vec<Recipient>>,
+    list: BTreeMap<Arc<[u8]>, Subscribers>,
     /// Those with something special.
     by_ends: HashMap<Place, BTreeSet<Arc<[u8]>>, KeyHasher>,
     /// These lengths, and how many have each: of the beginning, and with it of the end.
@@ -84,10 +123,10 @@ impl Patterns {
     }
     fn join(&mut self, pattern: &[u8], who: Recipient) {
         if let Some(subscribers) = self.list.get_mut(pattern) {
-            return subscribers.push(who);
+            return subscribers.join(who);
         }
         let name: Arc<[u8]> = pattern.into();
-        self.list.insert(Arc::clone(&name), vec![who]);
+        self.list.entry(Arc::clone(&name)).or_default().join(who);
         let Some(ends) = glob::ends(pattern) else { return };
         let place = self.place(ends);
         self.by_ends.entry(place).or_default().insert(name);
@@ -95,8 +134,7 @@ impl Patterns {
     }
     fn leave(&mut self, pattern: &[u8], client: u64) {
         let Some(subscribers) = self.list.get_mut(pattern) else { return };
-        subscribers.retain(|who| who.client != client);
-        if !subscribers.is_empty() {
+        if !subscribers.leave(client) {
             return;
         }
         self.list.remove(pattern);
@@ -120,7 +158,7 @@ impl Patterns {
         }
     }
     /// Those that a channel matches.
-    fn each(&self, channel: &[u8], mut visit: impl FnMut(&[u8], &[Recipient])) {
+    fn each(&self, channel: &[u8], mut visit: impl FnMut(&[u8], &Subscribers)) {
         // A pattern that begins like the channel has nothing special before that ends.
         let common = glob::literal(channel).len();
         if let Some(subscribers) = self.list.get(channel).filter(|_| common == channel.len()) {
@@ -162,13 +200,12 @@ impl Default for PubSub {
 }
 
 fn join(channels: &mut Channels, name: &[u8], who: Recipient) {
-    channels.entry(name.into()).or_default().push(who);
+    channels.entry(name.into()).or_default().join(who);
 }
 
 fn leave(channels: &mut Channels, name: &[u8], client: u64) {
     let Some(subscribers) = channels.get_mut(name) else { return };
-    subscribers.retain(|who| who.client != client);
-    if subscribers.is_empty() {
+    if subscribers.leave(client) {
         channels.remove(name);
     }
 }
@@ -233,16 +270,10 @@ impl PubSub {
         (space, channel): (Space, &[u8]),
         payload: &[u8],
     ) -> usize {
-        let mut receivers = 0;
-        if let Some(subscribers) = part.space(space).get(channel) {
-            let kind = if space == Space::Shard { "smessage" } else { "message" };
-            let push = Arc::new(Push::message(kind, channel, payload, subscribers.len()));
-            receivers += subscribers.len();
-            for &who in subscribers {
-                mailboxes.push(who, &push);
-            }
-        }
-        receivers
+        let Some(subscribers) = part.space(space).get(channel) else { return 0 };
+        let kind = if space == Space::Shard { "smessage" } else { "message" };
+        let push = Push::message(kind, channel, payload, subscribers.all.len());
+        subscribers.tell(mailboxes, &Arc::new(push))
     }
 
     /// How many would get a message now.
@@ -250,7 +281,7 @@ impl PubSub {
     pub fn receivers(&self, space: Space, channel: &[u8]) -> usize {
         let mut count = 0;
         if space == Space::Global {
-            self.patterns.read().each(channel, |_, subscribers| count += subscribers.len());
+            self.patterns.read().each(channel, |_, subscribers| count += subscribers.all.len());
         }
         count + self.subscribers(space, channel)
     }
@@ -263,10 +294,7 @@ impl PubSub {
                 channel: channel.into(),
                 payload: payload.into(),
             });
-            receivers += subscribers.len();
-            for &who in subscribers {
-                mailboxes.push(who, &push);
-            }
+            receivers += subscribers.tell(mailboxes, &push);
         });
         receivers
     }
@@ -286,8 +314,7 @@ impl PubSub {
             channel: channel.into(),
             payload: payload.into(),
         });
-        subscribers.iter().for_each(|&who| mailboxes.push(who, &push));
-        subscribers.len()
+        subscribers.tell(mailboxes, &push)
     }
     /// Whether anybody is subscribed to a pattern.
     #[must_use]
@@ -309,14 +336,14 @@ impl PubSub {
     /// PUBSUB NUMSUB: a channel's subscribers.
     #[must_use]
     pub fn subscribers(&self, space: Space, channel: &[u8]) -> usize {
-        self.part(channel).lock().space(space).get(channel).map_or(0, Vec::len)
+        self.part(channel).lock().space(space).get(channel).map_or(0, |subscribers| subscribers.all.len())
     }
     /// Those who are subscribed to what a question picks. Costs a look at every subscription.
     pub fn subscribers_where(&self, picks: impl Fn(&[u8], SubscriptionKind) -> bool) -> Vec<Recipient> {
         let mut found: Vec<Recipient> = Vec::new();
-        let mut look = |name: &[u8], who: &[Recipient], kind| {
+        let mut look = |name: &[u8], who: &Subscribers, kind| {
             if picks(name, kind) {
-                found.extend(who);
+                found.extend(&who.all);
             }
         };
         for part in &self.parts {

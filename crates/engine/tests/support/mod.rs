@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustix::time::{ClockId, clock_gettime};
 use weft_engine::blocking::End;
 use weft_engine::mailbox::{Address, Kill, Message, Recipient};
+use weft_engine::push::Push;
 use weft_engine::reply::{Output, OutputPlace, Protocol, ReplySink, Wire};
 use weft_engine::requests::Origin;
 use weft_engine::session::{ConnectionInfo, Session};
@@ -497,11 +498,8 @@ impl Bench {
         self.engine.mailbox(self.worker).take_into(&mut messages);
         for message in messages {
             match message {
-                Message::Push(to, push) => {
-                    if let Some(client) = self.clients.list.get_mut(&of(to)) {
-                        push.write(&mut ReplySink::new(&mut client.output, client.session.wire));
-                    }
-                }
+                Message::Push(to, push) => self.tell(of(to), &push),
+                Message::PushAll(all, push) => all.iter().for_each(|&to| self.tell(of(to), &push)),
                 Message::Served(to, output) => {
                     if let Some(client) = self.clients.list.get_mut(&of(to)) {
                         self.executor.served(&mut client.session, &mut client.output, *output);
@@ -510,6 +508,12 @@ impl Bench {
                 Message::Kill(to, why) => self.killed.push((of(to), why)),
                 _ => {}
             }
+        }
+    }
+
+    fn tell(&mut self, client: u32, push: &Push) {
+        if let Some(client) = self.clients.list.get_mut(&client) {
+            push.write(&mut ReplySink::new(&mut client.output, client.session.wire));
         }
     }
 

@@ -10,15 +10,17 @@
 //!             └───────────── run ─────────────┘
 //!  told       a a  b b   c   a
 //! ```
+//!
+//! Messages of one channel are all for the same clients, so that nothing has to be put in order for them.
 
 use std::mem::replace;
 use std::sync::Arc;
-use weft_engine::mailbox::{Mailbox, Message, Recipient};
+use weft_engine::mailbox::{Address, Audience, Mailbox, Message, Recipient};
 use weft_engine::push::Push;
 
 use crate::limits::PUSH_COST_BYTES;
 
-/// Pushes that are put in order together: their places in a run have 16 bits.
+/// Messages that are put in order together: their places in a run have 16 bits.
 const RUN_MAX: usize = 1 << 16;
 /// Room for more messages than this is given back.
 const KEPT_MAX: usize = 1 << 14;
@@ -37,11 +39,16 @@ pub(super) struct Mail {
     messages: Vec<Message>,
     /// The first of them that is not in the run and has not been told.
     at: usize,
-    /// Where the run begins among them.
+    /// Where the run begins among them: it ends at `at`.
     run_at: usize,
-    /// The run: of each push its connection, its channel and its place, in the order in which they are told.
+    /// Who is told all of the run, if that is the same for each of its messages.
+    audience: Option<Audience>,
+    /// How many of these have been told all of it.
+    heard: usize,
+    /// Otherwise, of each push its connection, its channel and its place in the run, in the order in which they are
+    /// told.
     order: Vec<u64>,
-    /// How many of them have been told.
+    /// How many pushes have been told: of the order, or of the run to the one whose turn it is.
     told: usize,
 }
 
@@ -59,16 +66,24 @@ impl Mail {
     /// Lets go of what has been told, if all has: until then it keeps its memory.
     pub(super) fn tidy(&mut self) {
         if self.waiting() == 0 {
-            (self.at, self.told) = (0, 0);
+            (self.at, self.run_at, self.heard, self.told) = (0, 0, 0, 0);
+            self.audience = None;
             self.order.clear();
             self.messages.clear();
             self.order.shrink_to(KEPT_MAX);
             self.messages.shrink_to(KEPT_MAX);
         }
     }
+    /// Pushes of the run that have not been told.
+    fn run_left(&self) -> usize {
+        match &self.audience {
+            Some(audience) => (audience.len() - self.heard) * (self.at - self.run_at) - self.told,
+            None => self.order.len() - self.told,
+        }
+    }
     /// Messages that have not been told.
-    pub(super) const fn waiting(&self) -> usize {
-        self.messages.len() - self.at + self.order.len() - self.told
+    pub(super) fn waiting(&self) -> usize {
+        self.messages.len() - self.at + self.run_left()
     }
     /// Whether one of them says that the server stops.
     pub(super) fn stops(&self) -> bool {
@@ -76,15 +91,15 @@ impl Mail {
     }
     /// What is told next; of pushes one, or as many as cost so much.
     pub(super) fn next(&mut self, cost_max: usize) -> Option<Next> {
-        if self.told == self.order.len() {
+        if self.run_left() == 0 {
             self.begin_run();
+        } else if self.audience.is_some() && self.told == self.at - self.run_at {
+            (self.heard, self.told) = (self.heard + 1, 0);
         }
-        if let Some(&first) = self.order.get(self.told) {
-            let (to, _) = self.push(first)?;
+        if let Some((to, _)) = self.push(self.told) {
             let (mut count, mut cost) = (0, 0);
             while (count == 0 || cost < cost_max)
-                && let Some(&place) = self.order.get(self.told + count)
-                && let Some((_, push)) = self.push(place).filter(|(other, _)| *other == to)
+                && let Some((_, push)) = self.push(self.told + count).filter(|(other, _)| *other == to)
             {
                 count += 1;
                 cost += 1 + push.bytes() / PUSH_COST_BYTES;
@@ -98,27 +113,70 @@ impl Mail {
     }
     /// The pushes that were last said to be next.
     pub(super) fn pushes(&self, count: usize) -> impl Iterator<Item = &Push> {
-        self.order[self.told - count..self.told].iter().filter_map(|&place| Some(&**self.push(place)?.1))
+        (self.told - count..self.told).filter_map(|nth| Some(&**self.push(nth)?.1))
     }
 
-    fn push(&self, place: u64) -> Option<(Recipient, &Arc<Push>)> {
-        match self.messages.get(self.run_at + usize::from(place as u16)) {
-            Some(Message::Push(to, push)) => Some((*to, push)),
+    /// The nth push, as they are counted, and for whom it is.
+    #[inline]
+    fn push(&self, nth: usize) -> Option<(Recipient, &Arc<Push>)> {
+        let Some(audience) = &self.audience else { return self.ordered(nth) };
+        match self.messages[self.run_at..self.at].get(nth)? {
+            Message::PushAll(_, push) => Some((*audience.get(self.heard)?, push)),
             _ => None,
         }
     }
-    /// Puts the pushes in order that come next.
-    fn begin_run(&mut self) {
-        (self.run_at, self.told) = (self.at, 0);
-        self.order.clear();
-        for (message, place) in self.messages[self.at..].iter().take(RUN_MAX).zip(0_u64..) {
-            let Message::Push(to, _) = message else { break };
-            let address = to.address;
-            self.order.push(u64::from(address.connection) << 32 | u64::from(address.channel) << 16 | place);
+    fn ordered(&self, nth: usize) -> Option<(Recipient, &Arc<Push>)> {
+        let place = *self.order.get(nth)?;
+        match self.messages.get(self.run_at + usize::from(place as u16))? {
+            Message::Push(to, push) => Some((*to, push)),
+            Message::PushAll(audience, push) => {
+                let address_of = |to: &Recipient| key(to.address, 0);
+                let found = audience.binary_search_by_key(&(place & !0xFFFF), address_of).ok()?;
+                Some((audience[found], push))
+            }
+            _ => None,
         }
-        self.at += self.order.len();
+    }
+    /// Begins the run of the pushes that come next: those that are all for the same clients, or all and puts them in
+    /// order.
+    fn begin_run(&mut self) {
+        (self.run_at, self.heard, self.told) = (self.at, 0, 0);
+        self.audience = None;
+        self.order.clear();
+        let rest = &self.messages[self.at..];
+        if let Some(Message::PushAll(audience, _)) = rest.first() {
+            let is_same = |message: &&Message| match message {
+                Message::PushAll(other, _) => Arc::ptr_eq(audience, other),
+                _ => false,
+            };
+            let count = rest.iter().take(RUN_MAX).take_while(is_same).count();
+            let is_last = !matches!(rest.get(count), Some(Message::Push(..) | Message::PushAll(..)));
+            if count > 1 || is_last {
+                self.audience = Some(Arc::clone(audience));
+                self.at += count;
+                return;
+            }
+        }
+        for (message, place) in rest.iter().take(RUN_MAX).zip(0_u64..) {
+            match message {
+                Message::Push(to, _) => self.order.push(key(to.address, place)),
+                Message::PushAll(audience, _) => {
+                    self.order.extend(audience.iter().map(|to| key(to.address, place)));
+                }
+                _ => break,
+            }
+            self.at += 1;
+            if self.order.len() >= RUN_MAX {
+                break;
+            }
+        }
         self.order.sort_unstable();
     }
+}
+
+/// Orders pushes by their client, and those of one by their place.
+fn key(address: Address, place: u64) -> u64 {
+    u64::from(address.connection) << 32 | u64::from(address.channel) << 16 | place
 }
 
 #[cfg(test)]
@@ -186,6 +244,57 @@ mod tests {
             }
             mail.tidy();
             assert_eq!((mail.waiting(), mail.messages.len(), mail.order.len()), (0, 0, 0));
+        }
+    }
+
+    /// Messages of some channels to audiences that are the same, that overlap and that share nobody, with others
+    /// between them: each client is told all of its own in their order, however much is told at once.
+    #[test]
+    fn those_who_hear_the_same_are_told_it_in_order() {
+        let audiences: [Audience; 3] = [
+            [to(1, 0), to(2, 1), to(2, 5), to(9, 0)].into(),
+            [to(2, 5), to(7, 0)].into(),
+            [to(4, 0), to(4, 7)].into(),
+        ];
+        for which in ["0000", "0101", "0011", "01", "0122", "0p00", "00p1", "p01", "0k0", "00k11p"] {
+            for cost_max in [usize::MAX, 3, 1] {
+                let (mailbox, mut due) = (Mailbox::default(), Vec::new());
+                for (kind, number) in which.chars().cycle().take(3 * which.len()).zip(0_u64..) {
+                    let push = Arc::new(Push::TrackingRedirBroken(number));
+                    let to_all: &[Recipient] = match kind {
+                        'k' => {
+                            mailbox.send(Message::Kill(to(9, 0), Kill::Command));
+                            continue;
+                        }
+                        'p' => {
+                            mailbox.send(Message::Push(to(2, 5), push));
+                            &[to(2, 5)]
+                        }
+                        digit => {
+                            let audience = &audiences[digit as usize - '0' as usize];
+                            mailbox.send(Message::PushAll(Arc::clone(audience), push));
+                            audience
+                        }
+                    };
+                    due.extend(to_all.iter().map(|to| (to.address.connection, to.address.channel, number)));
+                }
+                let mut mail = Mail::default();
+                mail.fill(&mailbox, false);
+                let mut all: Vec<(u32, u16, u64)> = Vec::new();
+                for (connection, channel, numbers) in told(&mut mail, cost_max) {
+                    let place = |other: &(u32, u16, u64)| (other.0, other.1) == (connection, channel);
+                    for number in numbers {
+                        let before = all.iter().rfind(|other| place(other));
+                        assert!(before.is_none_or(|before| before.2 < number), "{which} {cost_max}");
+                        all.push((connection, channel, number));
+                    }
+                }
+                all.sort_unstable();
+                due.sort_unstable();
+                assert_eq!(all, due, "{which} {cost_max}");
+                mail.tidy();
+                assert_eq!((mail.waiting(), mail.messages.len()), (0, 0));
+            }
         }
     }
 

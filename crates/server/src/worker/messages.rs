@@ -57,7 +57,7 @@ impl Worker<'_> {
 
     fn apply(&mut self, message: Message) {
         match message {
-            Message::Push(..) => unreachable!("`Mail` gives pushes together"),
+            Message::Push(..) | Message::PushAll(..) => unreachable!("`Mail` gives pushes together"),
             Message::Served(to, reply) => {
                 if self.is_there(to) {
                     let (index, channel) = (to.address.connection, to.address.channel);

@@ -1,5 +1,5 @@
-//! What has been published since the last look at the sockets, and who has subscribed. Owns the form of messages on both
-//! wires; every one of them goes to everybody.
+//! What has been published since the last look at the sockets, and who has subscribed. Owns the form of messages on
+//! both wires; every one of them goes to everybody.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
