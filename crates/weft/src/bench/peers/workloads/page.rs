@@ -351,13 +351,13 @@ pub(super) fn markdown(all: &[Results], goals: &Goals) -> String {
          server on one core, `weft bench` on another; every reply is compared.\nValkey in RESP3; Weft in RESP3 and in \
          RESPB, with the same clients. Memory in huge pages for neither.\n\n- In each round every server and wire has \
          its turn, the stub too, which only counts requests and sends on what is\n  published: what it takes is the \
-         floor, and how it changes from round to round is the host's drift. Rounds go on\n  until the ratios of CPU are \
-         within ±5 %, up to three times as many as the least; where they are not, *wide* stands\n  behind their number. \
-         How ratios are judged: [verdicts](README.md#verdicts). The goals stand in\n  \
-         [`bench/goals.toml`](../../bench/goals.toml).\n- Where \
-         half and more of Valkey's CPU is the kernel's, which no server can do less of with the same calls, the \
-         goal\n  at pipeline 16 is over the stub.\n- *Logical clients*: 2,000 on four connections; over RESP they \
-         pipeline by themselves, over RESPB they are channels.\n\n![Server CPU a request at pipeline 16, Weft over \
+         floor, and how it changes from round to round is the host's drift. Rounds go on\n  until the ratios of CPU \
+         are within ±5 %, up to three times as many as the least; where they are not, *wide* stands\n  behind their \
+         number. How ratios are judged: [verdicts](README.md#verdicts). The goals stand in\n  \
+         [`bench/goals.toml`](../../bench/goals.toml).\n- Where half and more of Valkey's CPU is the kernel's, which \
+         no server can do less of with the same calls, the goal\n  at pipeline 16 is over the stub.\n- *Logical \
+         clients*: 2,000 on four connections; over RESP they pipeline by themselves, over RESPB they are \
+         channels.\n\n![Server CPU a request at pipeline 16, Weft over \
          Valkey; the dashes are the goals](plots/workloads.svg)\n\n",
     );
     // Writing to a String cannot fail.
