@@ -4,6 +4,7 @@ move and nodes fail. Does not own: what holds in front of any server (`test_gate
 import collections
 import os
 import signal
+import struct
 import time
 import unittest
 
@@ -14,7 +15,7 @@ except ImportError:
 
 from behind import PATIENT, BeforeMany, Busy, gateway
 from nodes import NOTICED_MS, PATIENT_MS, Cluster, needs_nodes, wait_for
-from server import Closed, Respb, halt, request
+from server import Closed, Respb, argv, halt, request
 from toxic import is_linearizable
 
 # Keys whose slots are of the first, second and third primary, as they begin; and one of the first's slot.
@@ -171,20 +172,62 @@ class BehindCluster(BeforeMany, unittest.TestCase):
         self.assertLess(over - there, BLOCKED_SECONDS)
 
     def test_replies_that_wait_for_a_silent_node_are_owed(self):
-        wire, other = self.connect(), self.connect()
+        """By the limit that holds at once, and by the one of so many seconds, though nothing more happens."""
+        other = self.connect()
+        name = "client-output-buffer-limit"
+        (_, before) = other.call("CONFIG", "GET", name)
+        self.addCleanup(other.call, "CONFIG", "SET", name, before)
+        self.assertEqual(other.call("SET", "a", "x" * OWED_BYTES), "+OK")
+        silent = self.cluster.nodes[0]
+        for limit in (f"normal {OWED_BYTES * 10} 0 0", f"normal 0 {OWED_BYTES * 10} 1"):
+            self.assertEqual(other.call("CONFIG", "SET", name, limit), "+OK")
+            wire, little = self.connect(), self.connect()
+            halt(silent)
+            try:
+                little.send(request("GET", "b") + request("GET", "a") * 5)
+                wire.send(request("GET", "b") + request("GET", "a") * 30)
+                self.assertRaises((Closed, ConnectionResetError), wire.reply)
+            finally:
+                os.kill(silent.process.pid, signal.SIGCONT)
+            # What has waited does so no more.
+            for _ in range(2):
+                self.assertEqual([little.reply() for _ in range(6)], [None] + ["x" * OWED_BYTES] * 5, limit)
+                little.send(request("GET", "b") + request("GET", "a") * 5)
+            self.assertEqual(other.call("GET", "b"), None)
+
+    def test_replies_of_channels_that_wait_are_owed_by_their_connection(self):
+        other = self.connect()
         name = "client-output-buffer-limit"
         (_, before) = other.call("CONFIG", "GET", name)
         self.addCleanup(other.call, "CONFIG", "SET", name, before)
         self.assertEqual(other.call("SET", "a", "x" * OWED_BYTES), "+OK")
         self.assertEqual(other.call("CONFIG", "SET", name, f"normal {OWED_BYTES * 10} 0 0"), "+OK")
         silent = self.cluster.nodes[0]
-        halt(silent)
-        try:
-            wire.send(request("GET", "b") + request("GET", "a") * 30)
-            self.assertRaises((Closed, ConnectionResetError), wire.reply)
-        finally:
-            os.kill(silent.process.pid, signal.SIGCONT)
-        self.assertEqual(other.call("GET", "b"), None)
+        pair = [("GET", "b"), ("GET", "a")]
+
+        def ask(respb, channels):
+            # Each of them alone is owed little.
+            respb.send(b"".join(argv(channel, *words) for channel in channels for words in pair))
+
+        def until_told(respb):
+            while respb.frame()[1][:2] != ("goaway", 2):
+                pass
+
+        with Respb(self.server.port) as respb, Respb(self.server.port) as little:
+            for turn in range(8):
+                halt(silent)
+                try:
+                    ask(little, channels := range(5 * turn + 1, 5 * turn + 6))
+                    wait_for(lambda: f"gateway_kept_bytes:{5 * OWED_BYTES // 10_000}" in other.call("INFO", "gateway"))
+                    # One that ends is owed nothing more.
+                    little.send(struct.pack(">HHI", 0xFF01, channels[0], 0))
+                    self.assertEqual(little.frame(), (channels[0], ("close", 0)))
+                    if turn == 7:
+                        ask(respb, range(1, 30))
+                        until_told(respb)
+                finally:
+                    os.kill(silent.process.pid, signal.SIGCONT)
+                self.assertCountEqual([little.frame()[1] for _ in range(8)], [None, "x" * OWED_BYTES] * 4)
 
     def test_what_is_refused_for_now_has_its_time(self):
         source, target = self.cluster.nodes[:2]

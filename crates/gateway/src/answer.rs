@@ -100,7 +100,7 @@ pub trait Front {
     fn answer(&mut self, whose: Whose, answer: Answer<'_>);
     /// Has the worker tell of a socket, under this place, once for each change. `false` if it cannot.
     fn watch(&mut self, socket: BorrowedFd<'_>, place: u32) -> bool;
-    /// So many bytes of a client's replies wait for others, beside what it is owed.
+    /// So many bytes of a client's replies wait for others from now on, beside what it is owed.
     fn holds(&mut self, to: Recipient, bytes: usize);
     /// A client is about to be passed a reply of keys that the server tells of when they change.
     fn track(&mut self, to: Recipient, names: &Names);

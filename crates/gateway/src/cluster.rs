@@ -424,6 +424,9 @@ impl Cluster {
     fn release(&mut self, forward: &Forward, front: &mut impl Front) {
         self.early.retain(|early| early.forward.to.client != forward.to.client);
         let Some(client) = self.orders.clients.remove(&forward.to.client) else { return };
+        if client.held_bytes > 0 {
+            front.holds(forward.to, 0);
+        }
         let mut nodes: Vec<usize> = client.leased.iter().map(|(node, _)| *node).collect();
         nodes.extend(client.orders.iter().filter_map(|order| match order.state {
             State::Sent(node) => Some(node),

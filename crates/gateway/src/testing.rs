@@ -47,9 +47,9 @@ pub(crate) const fn client(client: u64) -> Recipient {
     Recipient { address: Address { worker: 0, connection: client as u32, channel: 0 }, client }
 }
 
-/// What clients are told, in the order in which they are.
+/// What clients are told, in the order in which they are; and how much waits for others of whom that was told of last.
 #[derive(Debug, Default)]
-pub(crate) struct Delivered(pub(crate) Vec<String>);
+pub(crate) struct Delivered(pub(crate) Vec<String>, pub(crate) usize);
 
 impl Front for Delivered {
     fn answer(&mut self, _: Whose, answer: Answer<'_>) {
@@ -61,7 +61,9 @@ impl Front for Delivered {
     fn watch(&mut self, _: BorrowedFd<'_>, _: u32) -> bool {
         true
     }
-    fn holds(&mut self, _: Recipient, _: usize) {}
+    fn holds(&mut self, _: Recipient, bytes: usize) {
+        self.1 = bytes;
+    }
     fn track(&mut self, _: Recipient, _: &Names) {}
     fn track_late(&mut self, _: Recipient, names: &Names) {
         self.0.push(format!("held {}", names.len()));

@@ -16,6 +16,8 @@ pub(crate) struct Client {
     pub(crate) alarm: Alarm,
     /// Requests behind one that blocks, or held by CLIENT PAUSE; nothing for nearly every client.
     held: Option<Box<Queue>>,
+    /// Bytes of its replies that have come to a gateway and wait there for earlier ones.
+    pub(crate) replies_bytes: usize,
 }
 
 /// Requests that wait to run.
@@ -41,7 +43,7 @@ impl HeldRequest {
 
 impl Client {
     pub(crate) fn new(session: Session) -> Self {
-        Self { session, alarm: Alarm::default(), held: None }
+        Self { session, alarm: Alarm::default(), held: None, replies_bytes: 0 }
     }
 
     /// Asks for the time at which it is looked at, in place of any before; 0 for none.

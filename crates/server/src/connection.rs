@@ -145,6 +145,8 @@ pub(crate) struct Connection {
     pub(crate) active_us: u64,
     /// When an output above the soft limit was first seen.
     pub(crate) over_soft_ms: u64,
+    /// Bytes of its clients' replies that have come to a gateway and wait there for earlier ones.
+    pub(crate) replies_bytes: usize,
 }
 
 /// Why decoding stopped.
@@ -231,6 +233,7 @@ impl Connection {
             touched: false,
             active_us: now_us,
             over_soft_ms: 0,
+            replies_bytes: 0,
         }
     }
 
@@ -312,6 +315,24 @@ impl Connection {
                 !channels.has_turns() && self.output.len() >= SHARED_OUTPUT_BYTES_MAX / 2
             }
             Peer::Resp(_) | Peer::Http(_) => false,
+        }
+    }
+
+    /// The same, with replies that wait at a gateway, and without pages that lie in memory once for all: what its limit
+    /// is about.
+    pub(crate) fn limited_bytes(&self) -> usize {
+        self.owed_bytes().saturating_sub(self.fixed_bytes()) + self.replies_bytes
+    }
+    /// So many bytes of a client's replies wait at a gateway from now on.
+    pub(crate) fn set_replies_bytes(&mut self, channel: u16, bytes: usize) {
+        let client = match &mut self.peer {
+            Peer::Resp(single) => Some(&mut single.client),
+            Peer::Http(http) => Some(&mut http.client),
+            Peer::Respb(channels) => channels.client_mut(channel),
+        };
+        if let Some(client) = client {
+            self.replies_bytes -= std::mem::replace(&mut client.replies_bytes, bytes);
+            self.replies_bytes += bytes;
         }
     }
 

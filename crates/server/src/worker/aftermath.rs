@@ -309,6 +309,9 @@ impl Worker<'_> {
 
     fn closed_by_client(&mut self, index: u32, channel: u16) {
         self.io.set_alarm(index, channel, 0);
+        if let Some(connection) = self.io.get(index) {
+            connection.set_replies_bytes(channel, 0);
+        }
         let Some((channels, _)) = self.io.channels(index) else { return };
         let (answer, session) = channels.closed_by_client(channel);
         if let Some(session) = session {
@@ -370,6 +373,9 @@ impl Worker<'_> {
         if is_over {
             channels.pay(channel);
             channels.close_if_done(channel, output);
+            if let Some(connection) = self.io.get(index) {
+                connection.replies_bytes -= client.replies_bytes;
+            }
             self.executor.disconnect(client.session);
         } else {
             channels.put_back(channel, client);
@@ -400,18 +406,12 @@ impl Worker<'_> {
     }
 
     /// Whether what a connection owes is over a limit: of one that has not authenticated, or of its class. What its
-    /// channels' frames take that wait to be sent counts.
+    /// channels' frames take that wait to be sent counts, and replies that wait at a gateway.
     pub(super) fn exceeds_output(&mut self, index: u32) -> bool {
-        self.exceeds_output_with(index, 0)
-    }
-    /// The same with so many bytes that wait to be put there.
-    pub(super) fn exceeds_output_with(&mut self, index: u32, held_bytes: usize) -> bool {
         let settings = &self.engine.settings;
         let now_ms = self.now_ms;
         let Some(connection) = self.io.get(index) else { return false };
-        // Pages lie in memory once for all.
-        let owed =
-            connection.owed_bytes().saturating_sub(connection.fixed_bytes()).saturating_add(held_bytes);
+        let owed = connection.limited_bytes();
         let subscriber = match &connection.peer {
             Peer::Resp(single) => single.client.session.subscriptions.is_some(),
             // A channel has a class of its own.

@@ -138,6 +138,11 @@ impl Worker<'_> {
         if connection.counted != Counted::default() {
             self.recount(index);
         }
+        // Nothing need happen to one that has been above its soft limit for too long.
+        if page == 0 && self.exceeds_output(index) {
+            self.owes_too_much(index);
+            return Swept::Passed;
+        }
         let engine = self.engine;
         let Some(connection) = self.io.get(index) else { return Swept::Passed };
         if connection.life == Life::Open

@@ -199,8 +199,17 @@ impl Front for Worker<'_> {
     }
 
     fn holds(&mut self, to: Recipient, bytes: usize) {
-        if self.is_there(to) && self.exceeds_output_with(to.address.connection, bytes) {
-            self.owes_too_much(to.address.connection);
+        if !self.is_there(to) {
+            return;
+        }
+        let (index, channel) = (to.address.connection, to.address.channel);
+        if let Some(connection) = self.io.get(index) {
+            let before = connection.replies_bytes;
+            connection.set_replies_bytes(channel, bytes);
+            // What waits no more is about to be owed: it is looked at then.
+            if connection.replies_bytes > before && self.exceeds_output(index) {
+                self.owes_too_much(index);
+            }
         }
     }
 

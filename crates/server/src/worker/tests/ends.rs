@@ -178,6 +178,25 @@ fn who_goes_and_takes_nothing_of_what_it_is_owed_is_waited_for_a_while() {
     }
 }
 
+/// Nothing happens to it meanwhile: it asks for nothing more, and takes nothing.
+#[test]
+fn who_is_owed_for_long_what_may_be_owed_for_a_while_is_closed() {
+    for (soft_bytes, is_closed) in [("100000", true), ("2000000", false)] {
+        let (mut alone, client, now_ms) = leaving(("RESP", b"", false));
+        let limits = format!("normal 0 {soft_bytes} 3");
+        alone
+            .engine
+            .set_config(&[(b"client-output-buffer-limit", limits.as_bytes())], false)
+            .expect("they are limits");
+        for (passed_ms, is_there) in [(1_000, true), (4_000, true), (5_000, !is_closed)] {
+            tick_at(&mut alone, now_ms + passed_ms);
+            tick_at(&mut alone, now_ms + passed_ms);
+            assert_eq!(alone.clients() > 0, is_there, "{soft_bytes}, {passed_ms}");
+        }
+        drop(client);
+    }
+}
+
 #[test]
 fn who_is_killed_and_reads_nothing_leaves_nothing() {
     let (mut alone, client, now_ms) = leaving(("RESP", b"PING\r\n", false));
