@@ -1,6 +1,8 @@
 //! Owns: tests of how long a client waits for a server that says nothing, over a connection of its own and for one.
 //! Does not own: what is counted of the time (`crate::blocks`).
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use weft_engine::forward::{BlockTime, Forward, Kind};
 
 use crate::testing::{Bench, Peer, client, transaction_of};
@@ -9,12 +11,18 @@ const LIMIT_MS: u64 = 1_000;
 
 /// Before a server that says nothing to what ends so, and to EXEC behind it.
 fn before(more: &[(&str, &str)]) -> (Bench, Peer) {
-    let peer = Peer::start(|asked| match asked {
+    let is_silent = AtomicBool::new(false);
+    let peer = Peer::start(move |asked| match asked {
         "INCR n" => Some("+QUEUED\r\n".into()),
         // It finds nothing when it is tried.
         "BLPOP l 5" => Some("+QUEUED\r\n".into()),
+        "EXEC" if is_silent.load(Relaxed) => None,
         "EXEC" => Some("*1\r\n*-1\r\n".into()),
-        _ if asked.ends_with(" silent") || asked.starts_with("BLPOP") => None,
+        _ if asked.ends_with(" silent") => {
+            is_silent.store(true, Relaxed);
+            None
+        }
+        _ if asked.starts_with("BLPOP") => None,
         _ => Some("+OK\r\n".into()),
     });
     let flags = [&[("upstream-timeout", "3600000"), ("command-timeout", "1000")], more].concat();
