@@ -417,10 +417,10 @@ test-e2e:
 	@$(STEP) test-e2e tests/e2e/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
 
 .PHONY: test-gateway-long
-test-gateway-long: ## A gateway in front of a cluster whose slots and nodes change places again and again: ROUNDS=50 (about 5 minutes)
+test-gateway-long: ## A gateway in front of a cluster whose slots and nodes change places again and again: ROUNDS=50 (about 5 minutes), NODE=redis-server for another server than Valkey
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@cd tests/e2e && WEFT=$(abspath $(CARGO_TARGET_DIR))/$(or $(BUILD),debug)/weft WEFT_ROUNDS=$(or $(ROUNDS),50) \
-		python3 -B -m unittest -v test_gateway_cluster test_gateway_replicas
+		WEFT_NODE=$(NODE) python3 -B -m unittest -v test_gateway_cluster test_gateway_replicas
 
 # That what the server embeds is what the sources make, and each page in Chromium.
 .PHONY: test-console
