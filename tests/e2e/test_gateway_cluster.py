@@ -520,8 +520,12 @@ class Losses(Loaded, unittest.TestCase):
         # What was on its way is in doubt, and says so; what came later waited for the replica.
         self.assertEqual([reply for reply in self.load.errors if not connection_lost(reply)], [])
         self.assert_acknowledged({key: lost.has_run("INCR", key) for key in counters}, gone, back)
-        lost.start()
-        wait_for(self.cluster.is_well)
+        # It was the first that the gateway was told of, and is none of the nodes until it comes back.
+        with self.server.connect() as wire:
+            wait_for(lambda: f"address=127.0.0.1:{lost.port}," not in wire.call("INFO", "gateway"))
+            lost.start()
+            wait_for(self.cluster.is_well)
+            wait_for(lambda: f"address=127.0.0.1:{lost.port}," in wire.call("INFO", "gateway"))
 
     def test_a_primary_says_nothing(self):
         self.load.stop()

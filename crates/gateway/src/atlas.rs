@@ -2,7 +2,8 @@
 //! own: what goes to which node (`crate::cluster`).
 //!
 //! It is asked for when a node redirects, when one cannot be reached, and every now and then. Each time another node is
-//! asked first: one that is cut off from the others does not know it.
+//! asked first: one that is cut off from the others does not know it. A seed that is none of the nodes is asked when
+//! none of them answers: it may be gone for good.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -119,24 +120,30 @@ impl Atlas {
     }
     /// All nodes that may be asked: those that have slots, then their replicas, then those that were named at first.
     pub(crate) fn nodes(&self) -> Vec<Address> {
+        self.in_turn(0)
+    }
+    /// The same, another one of them first in each turn; seeds that are none of the nodes stay behind these.
+    fn in_turn(&self, turn: usize) -> Vec<Address> {
         let map = self.known().map.clone();
-        let of_map = map.iter().flat_map(|map| map.primaries.iter().chain(&map.nodes));
         let mut nodes: Vec<Address> = Vec::new();
-        for node in of_map.chain(&self.seeds) {
+        let add = |nodes: &mut Vec<Address>, node: &Address| {
             if !nodes.contains(node) {
                 nodes.push(node.clone());
             }
-        }
+        };
+        map.iter()
+            .flat_map(|map| map.primaries.iter().chain(&map.nodes))
+            .for_each(|node| add(&mut nodes, node));
+        let of_map = nodes.len();
+        self.seeds.iter().for_each(|seed| add(&mut nodes, seed));
+        let first = if of_map > 0 { &mut nodes[..of_map] } else { &mut nodes[..] };
+        first.rotate_left(turn % first.len().max(1));
         nodes
     }
 
     fn run(&self, to: &Config) {
-        let mut turn = 0;
-        loop {
-            let mut nodes = self.nodes();
-            let count = nodes.len().max(1);
-            nodes.rotate_left(turn % count);
-            turn = (turn + 1) % count;
+        for turn in 0.. {
+            let nodes = self.in_turn(turn);
             let mut asked = Err("no node is known".to_string());
             for node in &nodes {
                 asked = ask(node, to).map_err(|why| format!("{node}: {why}"));
@@ -275,6 +282,22 @@ mod tests {
         );
         assert_eq!(map.nodes.len(), 3);
         assert_eq!(map.replicas, [vec![], vec![Address::Tcp("c".into(), 3)]]);
+    }
+
+    #[test]
+    fn seeds_that_are_no_nodes_are_asked_last() {
+        let all: Vec<Address> = (0..5).map(|port| Address::Tcp("node".into(), port)).collect();
+        let ports = |nodes: Vec<Address>| -> Vec<u16> {
+            nodes.iter().map(|node| if let Address::Tcp(_, port) = node { *port } else { 9 }).collect()
+        };
+        let atlas = Atlas::unasked(vec![all[0].clone(), all[1].clone()]);
+        assert_eq!([0, 1, 2].map(|turn| ports(atlas.in_turn(turn))), [[0, 1], [1, 0], [0, 1]]);
+        let reply = range(0, 9, all[1..4].iter().zip(1..).map(|(_, port)| node("node", port)).collect());
+        atlas.learn(Ok(read(&Reply::Array(vec![reply]), &all[4]).expect("it is a map")));
+        assert_eq!(
+            [0, 1, 3].map(|turn| ports(atlas.in_turn(turn))),
+            [[1, 2, 3, 0], [2, 3, 1, 0], [1, 2, 3, 0]]
+        );
     }
 
     #[test]

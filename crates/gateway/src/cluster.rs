@@ -30,6 +30,8 @@ use crate::upstream::{SERVERS_MAX, Upstream, server_of};
 const EARLY_MS: u64 = 100;
 /// How often nodes are looked for that are slow: another one may have their slots by now.
 const SLOW_LOOK_MS: u64 = 1_000;
+/// How long a node may be in no map until connections to it are closed that nobody uses.
+const STRANGE_MS: u64 = 30_000;
 
 /// What all workers share.
 #[derive(Clone, Debug)]
@@ -62,8 +64,10 @@ pub struct Cluster {
     orders: Orders,
     /// Requests that came before there was a map.
     early: Vec<Early>,
-    /// When slow nodes were looked for.
+    /// When slow nodes were looked for, and those that are none any more.
     looked_ms: u64,
+    /// Of each node, when it was one of the cluster's last.
+    seen_ms: Vec<u64>,
 }
 
 /// A request that waits for a map, until a time.
@@ -107,6 +111,7 @@ impl Cluster {
             orders,
             early: Vec::new(),
             looked_ms: 0,
+            seen_ms: Vec::new(),
         };
         // Subscriptions are brought by it, whoever it connects to.
         let _ = cluster.node(&first, false);
@@ -147,6 +152,7 @@ impl Cluster {
         if now_ms >= self.looked_ms + SLOW_LOOK_MS {
             self.looked_ms = now_ms;
             self.orders.wants_map |= self.nodes.iter_mut().any(Upstream::is_slow);
+            self.leave_strangers(front);
         }
         let orders = &mut self.orders;
         let ready = &mut orders.ready;
@@ -260,13 +266,37 @@ impl Cluster {
             addresses.push(address.clone());
             self.readers.push(reads_only);
             self.orders.figures.push(figures);
+            self.seen_ms.push(self.orders.now_ms);
         } else {
             self.nodes[at] = upstream;
             addresses[at] = address.clone();
             self.readers[at] = reads_only;
             self.orders.figures[at] = figures;
+            self.seen_ms[at] = self.orders.now_ms;
         }
         Ok(at)
+    }
+
+    /// Whoever is in no map has nobody's slots, and is not shown: the first seed, too, which keeps its number. What is
+    /// under way there is waited for; after a while connections that nobody uses are closed.
+    fn leave_strangers(&mut self, front: &mut impl Front) {
+        let Some(map) = self.map.clone() else { return };
+        let named = self.orders.named();
+        let now_ms = self.orders.now_ms;
+        for node in 0..self.nodes.len() {
+            let (address, board) = (&self.orders.addresses[node], &self.common.board);
+            if map.nodes.contains(address) || self.primaries.contains(&node) || named.contains(&node) {
+                self.seen_ms[node] = now_ms;
+            } else if now_ms >= self.seen_ms[node] + STRANGE_MS {
+                let mut seen = Seen { orders: &mut self.orders, node, front: &mut *front };
+                self.nodes[node].leave(&mut seen);
+            }
+            if self.seen_ms[node] == now_ms || self.nodes[node].waits() {
+                board.show(&self.orders.addresses[node].to_string(), &self.orders.figures[node]);
+            } else {
+                board.forget(&self.orders.figures[node]);
+            }
+        }
     }
 
     /// Tells those that wait for a map, and have waited for too long, why there is none.

@@ -112,6 +112,13 @@ impl Board {
     pub(crate) fn len(&self) -> usize {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
+    /// What was forgotten is there again.
+    pub(crate) fn show(&self, address: &str, figures: &Arc<Figures>) {
+        let mut all = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.iter().any(|(_, one)| Arc::ptr_eq(one, figures)) {
+            all.push((address.into(), Arc::clone(figures)));
+        }
+    }
     /// What is gone is not shown any more.
     pub(crate) fn forget(&self, figures: &Arc<Figures>) {
         let mut all = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -154,6 +154,18 @@ impl Upstream {
             || !self.is_routed && self.lanes.iter().any(|lane| lane.breaker.is_open())
     }
 
+    /// Connections over which nothing is under way are closed: the server is nobody's any more.
+    pub(crate) fn leave(&mut self, front: &mut impl Front) {
+        for at in 0..self.links.len() as u32 {
+            let is_still = self.link(at).is_some_and(|link| {
+                link.is_up() && link.owner.is_none() && link.due().is_empty() && !link.has_unsent()
+            });
+            if is_still {
+                self.end(at, "it is no node of the cluster any more", front);
+            }
+        }
+    }
+
     /// Whether a shared connection has owed something for so long that somebody else may have taken its place.
     pub(crate) fn is_slow(&mut self) -> bool {
         let now_ms = self.now_ms;

@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::atlas::SLOTS;
+use crate::figures::BoardNodes;
 use crate::options::Options;
 use crate::testing::{Delivered, Peer, client, engine, request_of};
 use crate::upstream::{EXEC, MULTI};
+use weft_engine::behind::Nodes;
 use weft_engine::script::sha1_hex;
 
 /// The longest that a test waits for what must come.
@@ -180,4 +182,53 @@ fn nodes_that_are_gone_are_forgotten() {
         assert!(cluster.common.board.len() <= 5, "{} are shown in turn {turn}", cluster.common.board.len());
     }
     assert_eq!(cluster.known(&address(2_000), true), Some(4));
+}
+
+/// The first seed keeps its number, since subscriptions go by it; whether it is shown is another matter.
+#[test]
+fn a_seed_that_is_no_node_is_not_shown() {
+    let (mut cluster, mut delivered) = (cluster(), Delivered::default());
+    let shown = |cluster: &Cluster| -> Vec<String> {
+        let nodes = BoardNodes(Arc::clone(&cluster.common.board)).nodes();
+        nodes.into_iter().map(|node| node.address).collect()
+    };
+    assert_eq!(shown(&cluster), [address(1).to_string()], "it is all that there is");
+    for (turn, ports) in [(1, [1_000, 1_001]), (2, [1_000, 1]), (3, [1_001, 1_002])] {
+        cluster.adopt(map(&ports));
+        cluster.begin_tick(turn * SLOW_LOOK_MS, &mut delivered);
+        let mut all = shown(&cluster);
+        all.sort();
+        let mut ports = ports.map(|port| address(port).to_string());
+        ports.sort();
+        assert_eq!(all, ports);
+        assert_eq!(cluster.orders.addresses[0], address(1));
+    }
+}
+
+/// It is there, and nobody has anything to do with it.
+#[test]
+fn a_node_that_has_left_the_cluster_is_left() {
+    let peer = Peer::start(|_| Some("+served\r\n".into()));
+    let (mut cluster, mut delivered) = (cluster(), Delivered::default());
+    cluster.adopt(map(&[peer.port]));
+    cluster.accept((Forward::of(client(1), Kind::Plain), 0), b"*1\r\n$4\r\nTIME\r\n", &mut delivered);
+    until_answered(&mut cluster, 1, &mut delivered);
+    let begun_ms = 5_000;
+    cluster.begin_tick(begun_ms, &mut delivered);
+    cluster.adopt(map(&[1_000]));
+    // Meanwhile it is asked whether it is there, and answers.
+    for (passed_ms, is_connected) in [(STRANGE_MS - 1, true), (STRANGE_MS + SLOW_LOOK_MS, false)] {
+        let served = Instant::now();
+        loop {
+            cluster.begin_tick(begun_ms + passed_ms, &mut delivered);
+            let places: Vec<u64> = cluster.sockets().map(|(_, place)| place).collect();
+            places.iter().for_each(|place| cluster.event(*place as u32, false, &mut delivered));
+            if places.is_empty() != is_connected || served.elapsed() > PATIENCE {
+                break;
+            }
+            cluster.looked_ms = 0;
+        }
+        assert_eq!(cluster.sockets().count() > 0, is_connected, "{passed_ms}");
+        assert_eq!(cluster.common.board.len(), 1 + usize::from(is_connected));
+    }
 }
