@@ -1,6 +1,7 @@
 """Owns: a gateway in front of servers that change places: what follows them. Does not own: what holds in front of any server
 (`test_gateway`)."""
 
+import os
 import subprocess
 import tempfile
 import unittest
@@ -29,6 +30,57 @@ class Sentinel:
         wait_for(self.answers)
 
     answers, stop, connect = Redis.answers, Redis.end, Redis.connect
+
+
+@unittest.skipUnless(REDIS, "redis-server is not installed: apt-get install redis-server")
+class BehindOne(unittest.TestCase):
+    def test_who_becomes_a_copy_is_left_to_whoever_made_it_one(self):
+        """REPLICAOF, and no Sentinel: clients see what they would see of the server itself, and it goes on when it is a primary again."""
+        one, two = self.enterContext(Redis()), self.enterContext(Redis())
+        log = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "log")
+        server = self.enterContext(gateway(one.port, *PATIENT, "--logfile", log))
+        wire, tracks, subscriber, watches, blocks, reads, direct, other = (
+            self.enterContext(of.connect()) for of in (server,) * 6 + (one, two)
+        )
+        tracks.call("HELLO", "3")
+        self.assertEqual([wire.call("SET", "k", "1"), tracks.call("CLIENT", "TRACKING", "ON"), tracks.call("GET", "k")], ["+OK", "+OK", "1"])
+        subscriber.send(request("SUBSCRIBE", "news"))
+        self.assertEqual(subscriber.reply(), ["subscribe", "news", 1])
+        self.assertEqual([watches.call("WATCH", "k"), other.call("SET", "k", "of two")], ["+OK", "+OK"])
+        blocks.send(request("BLPOP", "list", "0"))
+        wait_for(lambda: "blocked_clients:1\r\n" in direct.call("INFO", "clients"))
+
+        self.assertEqual(direct.call("REPLICAOF", "127.0.0.1", two.port), "+OK")
+        self.assertTrue(blocks.reply().startswith("-UNBLOCKED force unblock"))
+        wait_for(lambda: "master_link_status:up" in direct.call("INFO", "replication"))
+        # All that it had is gone.
+        self.assertEqual([tracks.reply(), tracks.call("GET", "k")], [["invalidate", None], "of two"])
+        for words in (("SET", "k", "2"), ("BLPOP", "list", "1"), ("EVAL", "return redis.call('SET', KEYS[1], '1')", "1", "k")):
+            for client in (wire, blocks, direct):
+                self.assertRegex(client.call(*words), "^-READONLY ", words)
+        for client, begin in ((watches, ()), (wire, ()), (wire, (("WATCH", "k"),))):
+            self.assertEqual([client.call(*words) for words in begin], ["+OK"] * len(begin))
+            client.send(request("MULTI") + request("GET", "k") + request("SET", "k", "3") + request("EXEC"))
+            self.assertRegex([client.reply() for _ in range(4)][3], "^-EXECABORT .*READONLY")
+        self.assertEqual([wire.call("GET", "k"), wire.call("STRLEN", "k")], ["of two", 6])
+        other.call("PUBLISH", "news", "from two")
+        self.assertEqual(subscriber.reply(), ["message", "news", "from two"])
+        reads.send(request("XREAD", "BLOCK", "0", "STREAMS", "stream", "$"))
+        wait_for(lambda: "blocked_clients:1\r\n" in direct.call("INFO", "clients"))
+
+        self.assertEqual(direct.call("REPLICAOF", "NO", "ONE"), "+OK")
+        # Over the connections that there were.
+        self.assertEqual([wire.call("XADD", "stream", "1-1", "a", "b"), reads.reply()], ["1-1", [["stream", [["1-1", ["a", "b"]]]]]])
+        self.assertEqual([watches.call("WATCH", "k"), wire.call("RPUSH", "list", "v"), blocks.call("BLPOP", "list", "0")], ["+OK", 1, ["list", "v"]])
+        watches.send(request("MULTI") + request("SET", "k", "4") + request("EXEC"))
+        self.assertEqual([watches.reply() for _ in range(3)], ["+OK", "+QUEUED", ["+OK"]])
+        self.assertEqual([tracks.reply(), tracks.call("GET", "k")], [["invalidate", ["k"]], "4"])
+        figures = dict(line.partition(":")[::2] for line in wire.call("INFO", "gateway").splitlines())
+        # SET, BLPOP and EVAL of two clients, three transactions; and of what was lost, who blocked.
+        self.assertEqual((figures["gateway_readonly_total"], figures["gateway_connections_lost_total"]), ("9", "1"))
+        with open(log, encoding="utf-8") as file:
+            said = file.read()
+        self.assertEqual(said.count("refuses writes as a replica does (READONLY)"), 1, said)
 
 
 @unittest.skipUnless(REDIS, "redis-server is not installed: apt-get install redis-server")

@@ -109,6 +109,8 @@ pub trait Front {
     fn track_late(&mut self, to: Recipient, names: &Names);
     /// Keys have changed; without names, any.
     fn changed(&mut self, names: Option<&[Box<[u8]>]>);
+    /// Whoever runs the gateway is to know something.
+    fn warn(&mut self, text: &str);
 }
 
 /// What follows a reply.
@@ -161,8 +163,9 @@ pub(crate) fn replied(
     let bytes = link.reply(place.clone());
     // EXEC does not say why: what was queued does.
     let says = due.failed.as_deref().filter(|_| is_error(bytes)).unwrap_or(bytes);
-    let is_copy = checks.moves && says.starts_with(b"-READONLY");
-    let is_scripts = is_copy && link.may_say_anything(&due);
+    let says_copy = says.starts_with(b"-READONLY");
+    let is_copy = checks.moves && says_copy;
+    let is_scripts = says_copy && link.may_say_anything(&due);
     let tracked = due.to.zip(due.tracks.clone()).filter(|_| !is_error(bytes));
     // One that was refused before it may have been what notes it.
     let is_noted = due.noted && due.failed.is_none();
@@ -186,6 +189,7 @@ pub(crate) fn replied(
     {
         front.track_late(whose.to, names);
     }
+    link.refused_write = says_copy.then_some(is_scripts);
     match is_copy {
         true if is_scripts => Next::Doubt,
         true => Next::End(NO_MASTER.into()),

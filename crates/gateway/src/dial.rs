@@ -1,7 +1,7 @@
 //! Owns: making connections, on threads that may wait, and asking of each what the gateway counts on. Does not own:
 //! when one is made, what goes over it.
 
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -33,6 +33,8 @@ pub(crate) struct Checks {
     pub(crate) db_max: AtomicU8,
     /// Whether another server may take its place: one that only takes reads is left for whoever has.
     pub(crate) moves: bool,
+    /// When it was told last that the server takes only reads, and nobody says which other one does not.
+    pub(crate) warned_ms: AtomicU64,
 }
 
 /// What another thread has done for a worker.

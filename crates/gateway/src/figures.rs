@@ -46,6 +46,8 @@ figures! {
     asked "gateway_asked_total" true;
     /// TRYAGAIN, CLUSTERDOWN, LOADING, that it answered
     later "gateway_try_again_total" true;
+    /// READONLY, that it answered, as a replica does
+    read_only "gateway_readonly_total" true;
     /// Connections that broke or were given up
     lost "gateway_connections_lost_total" true;
     /// Connections that could not be made

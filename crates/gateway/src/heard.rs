@@ -43,6 +43,9 @@ impl<F: Front> Front for Seen<'_, F> {
     fn changed(&mut self, names: Option<&[Box<[u8]>]>) {
         self.front.changed(names);
     }
+    fn warn(&mut self, text: &str) {
+        self.front.warn(text);
+    }
 }
 
 impl Orders {

@@ -225,6 +225,8 @@ pub(crate) struct Link {
     pub(crate) stirred_ms: u64,
     /// It has been asked for its role.
     pub(crate) asks_role: bool,
+    /// Its last reply was READONLY, as a replica has it; and whether a script may have said so.
+    pub(crate) refused_write: Option<bool>,
     /// It stands in the list of those that are to be sent.
     pub(crate) dirty: bool,
     /// The server sends no more: behind what is there stands the end, of which nobody tells again.
@@ -260,6 +262,7 @@ impl Link {
             due: VecDeque::new(),
             stirred_ms: now_ms,
             asks_role: false,
+            refused_write: None,
             dirty: false,
             ends: false,
         }

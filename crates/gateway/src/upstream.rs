@@ -9,6 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use weft_engine::behind::State;
 use weft_engine::forward::{Forward, Forwards, Kind};
@@ -27,6 +28,8 @@ use crate::reply::{Changed, changed};
 
 /// One on which nothing comes of what is due for so long is slow.
 const SLOW_MS: u64 = 1_000;
+/// How often whoever runs the gateway is told of the same.
+const WARN_MS: u64 = 60_000;
 /// How often late replies and waits are looked for.
 const LOOK_MS: u64 = 100;
 /// Receiving calls for one connection in a tick.
@@ -301,7 +304,6 @@ impl Upstream {
 
     /// Shows what there is to whoever asks.
     pub(crate) fn show(&self) {
-        use std::sync::atomic::Ordering::Relaxed;
         let figures = &self.figures;
         let up = self.links.iter().flatten().filter(|link| link.is_up());
         let shared = up.clone().filter(|link| !link.is_lease).count();
@@ -421,7 +423,11 @@ impl Upstream {
                     self.is_tried(&due);
                     let Some(mut link) = self.links[at as usize].take() else { return false };
                     let next = replied(&mut link, *due, place, &self.checks, front);
+                    let refused_write = link.refused_write.take();
                     self.links[at as usize] = Some(link);
+                    if let Some(is_scripts) = refused_write {
+                        self.is_copy(is_scripts, front);
+                    }
                     match next {
                         Next::GoOn => {}
                         Next::Free => self.free(at, front),
@@ -475,6 +481,24 @@ impl Upstream {
                 Expect::Block(_) | Expect::Alone if is_lease && !watches => self.free(at, front),
                 _ => {}
             }
+        }
+    }
+
+    /// It has answered READONLY, as a replica does. Where nothing tells of another server the gateway stays with it:
+    /// its clients are answered as they would be there, and whoever runs it must know.
+    fn is_copy(&mut self, is_scripts: bool, front: &mut impl Front) {
+        bump(&self.figures.read_only, 1);
+        if is_scripts || self.is_routed || self.checks.moves {
+            return;
+        }
+        let told_ms = self.checks.warned_ms.load(Relaxed);
+        if told_ms == 0 || self.now_ms.abs_diff(told_ms) >= WARN_MS {
+            self.checks.warned_ms.store(self.now_ms, Relaxed);
+            front.warn(&format!(
+                "{} behind the gateway refuses writes as a replica does (READONLY); the gateway stays with it, since \
+                 nothing tells it of another server: make it a primary, or restart with another --to, or sentinel://",
+                self.options.shown()
+            ));
         }
     }
 

@@ -20,6 +20,7 @@ use crate::channels::close;
 use crate::connection::Peer;
 use crate::io::Aftermath;
 use crate::poll::BorrowedFd;
+use crate::warning;
 
 /// Milliseconds of a clock that nobody sets: what a gateway waits for is late, or is tried again, whatever time it is.
 fn steady_ms() -> u64 {
@@ -223,5 +224,9 @@ impl Front for Worker<'_> {
 
     fn changed(&mut self, names: Option<&[Box<[u8]>]>) {
         self.engine.changed_elsewhere(names);
+    }
+
+    fn warn(&mut self, text: &str) {
+        warning!("{text}");
     }
 }
