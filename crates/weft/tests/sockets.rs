@@ -166,6 +166,28 @@ fn what_was_held_changes_how_the_rest_is_read() {
     }
 }
 
+/// A transaction that was held ends while a part of the request behind it has been decoded.
+#[test]
+fn what_is_half_read_behind_a_held_transaction_is_read_once() {
+    let server = Server::weft(&["--threads", "1"]);
+    let value = "v".repeat(70_000);
+    let begin =
+        [resp(&["BLPOP", "none", "0.05"]), resp(&["MULTI"]), resp(&["GET", "k"]), resp(&["EXEC"])].concat();
+    for (words, answer) in [
+        (&["ECHO", &value][..], format!("${}\r\n{value}\r\n", value.len())),
+        (&["RPUSH", "list", "one", &value], ":2\r\n".into()),
+        (&["SET", "k", &value], "+OK\r\n".into()),
+    ] {
+        let mut stream = server.stream();
+        let all = resp(words);
+        // Its last argument is not whole when what is before it is held.
+        stream.write_all(&[&begin[..], &all[..all.len() / 2]].concat()).unwrap();
+        expect(&mut stream, b"*-1\r\n+OK\r\n+QUEUED\r\n*1\r\n$-1\r\n");
+        stream.write_all(&all[all.len() / 2..]).unwrap();
+        expect(&mut stream, answer.as_bytes());
+    }
+}
+
 #[test]
 fn a_client_that_waits_is_read_from_again() {
     // More than is kept for a client that waits, so that it is not read from meanwhile.

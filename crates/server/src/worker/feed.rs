@@ -337,6 +337,9 @@ impl Worker<'_> {
             Peer::Resp(single) => {
                 let limits = crate::connection::limits(&single.client.session, &self.engine.settings);
                 single.decoder.set_limits(limits);
+                // What ran may have been held while a part of what is behind it was decoded: that begins anew, with
+                // the decoder.
+                connection.partial.clear();
             }
             Peer::Http(_) => {}
             Peer::Respb(channels) => {
@@ -346,6 +349,7 @@ impl Worker<'_> {
                     .any(|&number| channels.get(number).is_some_and(|open| open.client.session.authenticated))
                 {
                     channels.set_authenticated();
+                    connection.partial.clear();
                 }
             }
         }
