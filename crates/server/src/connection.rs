@@ -318,7 +318,7 @@ impl Connection {
         }
     }
 
-    /// The same, with replies that wait at a gateway, and without pages that lie in memory once for all: what its limit
+    /// What is owed, with replies that wait at a gateway, without pages that lie in memory once for all: what its limit
     /// is about.
     pub(crate) fn limited_bytes(&self) -> usize {
         self.owed_bytes().saturating_sub(self.fixed_bytes()) + self.replies_bytes
