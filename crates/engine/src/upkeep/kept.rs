@@ -194,6 +194,12 @@ impl Engine {
         }
     }
 
+    /// Whether what others bring that is no reply may have to wait.
+    #[must_use]
+    pub fn may_withhold_brought(&self) -> bool {
+        self.special.has(special::WITHHELD) && self.settings.strict_reads.load(Relaxed)
+    }
+
     /// What was written behind this place waits, if anything has been told that is not safe yet: who reads does not see
     /// it before either (`strict-reads`). `own`: the last epoch that the writer has told something in. Says whether it
     /// waits.

@@ -127,6 +127,8 @@ impl Worker<'_> {
             engine.withhold_brought(&mut connection.output, from, false);
         } else {
             let until = self.io.get(index).map_or(0, |connection| match &connection.peer {
+                // What waits must do so on its channel, frame by frame.
+                Peer::Respb(_) if engine.may_withhold_brought() => 0,
                 Peer::Respb(channels) => {
                     channels.shared_bytes(channel, &connection.output).min(PUSHED_BYTES_MAX)
                 }

@@ -9,7 +9,7 @@ use weft_engine::reply::{PIN_BYTES_MIN, ReplySink, Wire};
 use weft_engine::safe::Safe;
 use weft_store::wants;
 
-use super::{Alone, http::answers};
+use super::{Alone, argv, http::answers};
 use crate::limits::SEND_EARLY_BYTES;
 
 /// What has come, of what there may be more.
@@ -310,6 +310,42 @@ fn what_waits_in_vain_on_a_channel_becomes_an_error_there() {
     assert_eq!(come_by(&mut alone, &mut client), (error, false));
     client.write_all(&[3, 0, 0, 7]).expect("it fits into the socket");
     assert_eq!(come_by(&mut alone, &mut client).0, [&[0x83, 4, 0, 7], &b"PONG"[..]].concat());
+}
+
+/// Several messages that came together wait on their channel, as one would: a WINDOW acts on them, and where they wait in
+/// vain the connection stays.
+#[test]
+fn messages_wait_on_their_channel() {
+    for is_lost in [false, true] {
+        let mut alone = Alone::with_stack();
+        let mut worker = alone.engine.keyspace.worker().expect("there is a place");
+        let mut merger = worker.merger(wants::VALUES).expect("there is no other");
+        let (mut reader, mut writer) = (alone.connect(), alone.connect());
+        alone.engine.settings.strict_reads.store(true, Relaxed);
+        for channel in 1..=5 {
+            reader.write_all(&argv(channel, &[b"SUBSCRIBE", b"news"])).expect("it fits into the socket");
+            assert!(!come_by(&mut alone, &mut reader).0.is_empty());
+        }
+        alone.engine.set_withheld(true);
+        alone.engine.set_safe(merger.poll(|_| ()).expect("it follows").complete);
+        writer
+            .write_all(b"SET k v\r\nPUBLISH news one\r\nPUBLISH news two\r\n")
+            .expect("it fits into the socket");
+        assert!(come_by(&mut alone, &mut writer).0.is_empty());
+        // Channel 2 is without credit from here on.
+        let window = [0xFF, 3, 0, 2, 0, 0, 0, 4, 0, 0, 0, 0];
+        reader.write_all(&[&window[..], &[3, 0, 0, 7]].concat()).expect("it fits into the socket");
+        assert_eq!(come_by(&mut alone, &mut reader), (vec![], false));
+        if is_lost {
+            alone.engine.lose_withheld();
+        } else {
+            alone.engine.set_safe(merger.poll(|_| ()).expect("it follows").complete);
+        }
+        let (all, has_ended) = come_by(&mut alone, &mut reader);
+        let count = |word: &[u8]| all.windows(word.len()).filter(|bytes| *bytes == word).count();
+        assert_eq!((count(b"one"), count(b"two"), has_ended), (4, 4, false), "{is_lost}");
+        assert_eq!((count(b"PONG"), count(b"MISCONF")), if is_lost { (0, 1) } else { (1, 0) });
+    }
 }
 
 #[test]
