@@ -312,8 +312,8 @@ fn what_waits_in_vain_on_a_channel_becomes_an_error_there() {
     assert_eq!(come_by(&mut alone, &mut client).0, [&[0x83, 4, 0, 7], &b"PONG"[..]].concat());
 }
 
-/// Several messages that came together wait on their channel, as one would: a WINDOW acts on them, and where they wait in
-/// vain the connection stays.
+/// Several messages that came together wait on their channel, as one would: a WINDOW acts on them, and where they wait
+/// in vain the connection stays.
 #[test]
 fn messages_wait_on_their_channel() {
     for is_lost in [false, true] {
