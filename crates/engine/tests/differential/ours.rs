@@ -282,6 +282,7 @@ impl Team {
         if fed.is_empty() {
             return;
         }
+        self.bench.served.clear();
         self.bench.run_fed();
         let mut left: BTreeMap<usize, usize> = BTreeMap::new();
         for step in &fed {
@@ -301,6 +302,7 @@ impl Team {
         for &client in left.keys() {
             replies.insert(client, self.take(client).into());
         }
+        let mut served = Vec::new();
         for step in &fed {
             let left = left.get_mut(&step.client).expect("it was counted");
             if *left == 0 {
@@ -310,8 +312,20 @@ impl Team {
             }
             *left -= 1;
             let reply = replies.get_mut(&step.client).and_then(VecDeque::pop_front);
-            self.came(step, reply);
+            let client = &self.clients[&step.client];
+            // It waited, and somebody behind it in the batch served it.
+            if *left == 0 && !client.waits && self.bench.served.contains(&client.number) {
+                self.entries.push(Entry::Ran(step.clone(), Came::Waits));
+                served.extend(reply.map(|reply| Entry::Served {
+                    client: step.client,
+                    reply,
+                    by: fed.clone(),
+                }));
+            } else {
+                self.came(step, reply);
+            }
         }
+        self.entries.extend(served);
         for (client, replies) in replies {
             self.entries.extend(replies.into_iter().map(|reply| Entry::Extra { client, reply }));
         }

@@ -159,6 +159,8 @@ pub(crate) struct Bench {
     pub(crate) clock: Arc<ManualClock>,
     /// Clients that were to be closed by somebody else, and why.
     pub(crate) killed: Vec<(u32, Kill)>,
+    /// Clients that waited and were answered, in that order.
+    pub(crate) served: Vec<u32>,
     executor: Executor<'static>,
     clients: Clients,
     /// Clients so far: the next one's number.
@@ -232,6 +234,7 @@ impl Bench {
             engine,
             clock,
             killed: Vec::new(),
+            served: Vec::new(),
             executor,
             clients: Clients::default(),
             connected: 0,
@@ -501,6 +504,7 @@ impl Bench {
                 Message::Push(to, push) => self.tell(of(to), &push),
                 Message::PushAll(all, push) => all.iter().for_each(|&to| self.tell(of(to), &push)),
                 Message::Served(to, output) => {
+                    self.served.push(of(to));
                     if let Some(client) = self.clients.list.get_mut(&of(to)) {
                         self.executor.served(&mut client.session, &mut client.output, *output);
                     }
