@@ -220,7 +220,7 @@ gen: ## write everything that is generated: code and pages from spec/, vectors, 
 	WEFT_WRITE=1 cargo test --quiet --package weft-engine --test configuration_page
 	WEFT_WRITE=1 cargo test --quiet --package weft --test inspect
 	cd sdk/go && go run ./cache/internal/generate
-	@if scripts/node-there; then scripts/console write; else echo "left out: the console (npm is missing, Node 20 or later)"; fi
+	@if scripts/node-there; then scripts/console write; else echo "left out: the console (npm and Node 20 or later are missing)"; fi
 	@$(MAKE) bench-pages
 	@echo "left out: sdk/go/cache/bench/fixture (its own ./generate, which needs protoc)"
 

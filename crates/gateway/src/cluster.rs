@@ -66,7 +66,7 @@ pub struct Cluster {
     early: Vec<Early>,
     /// When slow nodes were looked for, and those that are none any more.
     looked_ms: u64,
-    /// Of each node, when it was one of the cluster's last.
+    /// Of each node, when it was one of the cluster's last, or something was sent there.
     seen_ms: Vec<u64>,
 }
 
@@ -281,11 +281,13 @@ impl Cluster {
     /// under way there is waited for; after a while connections that nobody uses are closed.
     fn leave_strangers(&mut self, front: &mut impl Front) {
         let Some(map) = self.map.clone() else { return };
-        let named = self.orders.named();
+        // It looks at all that is under way, and is asked for where there is a stranger.
+        let mut named = None;
         let now_ms = self.orders.now_ms;
         for node in 0..self.nodes.len() {
             let (address, board) = (&self.orders.addresses[node], &self.common.board);
-            if map.nodes.contains(address) || self.primaries.contains(&node) || named.contains(&node) {
+            let is_node = map.nodes.contains(address) || self.primaries.contains(&node);
+            if is_node || named.get_or_insert_with(|| self.orders.named()).contains(&node) {
                 self.seen_ms[node] = now_ms;
             } else if now_ms >= self.seen_ms[node] + STRANGE_MS {
                 let mut seen = Seen { orders: &mut self.orders, node, front: &mut *front };
@@ -600,6 +602,7 @@ impl Cluster {
         let begun_ms = client.orders[at].begun_ms;
         let stamp = self.orders.stamp;
         let (forward, prefix, bytes) = client.send(at, node, (stamp, self.orders.now_ms));
+        self.seen_ms[node] = self.orders.now_ms;
         let mut seen = Seen { orders: &mut self.orders, node, front: &mut *front };
         self.nodes[node].forward(forward, (begun_ms, stamp, &prefix), &bytes, &mut seen);
     }

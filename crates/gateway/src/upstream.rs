@@ -491,9 +491,10 @@ impl Upstream {
         if is_scripts || self.is_routed || self.checks.moves {
             return;
         }
-        let told_ms = self.checks.warned_ms.load(Relaxed);
-        if told_ms == 0 || self.now_ms.abs_diff(told_ms) >= WARN_MS {
-            self.checks.warned_ms.store(self.now_ms, Relaxed);
+        let (told_ms, now_ms) = (self.checks.warned_ms.load(Relaxed), self.now_ms);
+        let is_due = told_ms == 0 || now_ms.abs_diff(told_ms) >= WARN_MS;
+        // Of several workers one says so.
+        if is_due && self.checks.warned_ms.compare_exchange(told_ms, now_ms, Relaxed, Relaxed).is_ok() {
             front.warn(&format!(
                 "{} behind the gateway refuses writes as a replica does (READONLY); the gateway stays with it, since \
                  nothing tells it of another server: make it a primary, or restart with another --to, or sentinel://",

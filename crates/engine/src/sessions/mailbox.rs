@@ -308,8 +308,11 @@ impl Mailbox {
             let queue = &mut *self.queue.lock();
             let bytes = waiting_bytes(message) * to.len();
             let counted = &mut queue.counted[kind_of(message)];
-            counted.bytes += bytes;
-            if limit > 0 && counted.is_by_client(limit) {
+            let is_by_client = limit > 0 && {
+                counted.bytes += bytes;
+                counted.is_by_client(limit)
+            };
+            if is_by_client {
                 // Somebody among them may have too much.
                 counted.bytes -= bytes;
                 to.iter().for_each(|&to| {

@@ -60,7 +60,8 @@ impl RequestDecoder {
     pub const fn limits(&self) -> &Limits {
         &self.limits
     }
-    /// Other limits from the next request on (authentication).
+    /// Other limits (authentication). A request of which a part was decoded begins anew: what its visitor has of it is
+    /// to be forgotten.
     pub fn set_limits(&mut self, limits: Limits) {
         *self = Self::new(limits);
     }

@@ -142,7 +142,8 @@ impl RequestDecoder {
         RequestDecoder { shapes: &table::NO_SHAPES, ..Self::new(limits) }
     }
 
-    /// Other limits from the next frame on (authentication).
+    /// Other limits (authentication). A frame of which a part was decoded begins anew: what its visitor has of it is to
+    /// be forgotten.
     pub fn set_limits(&mut self, limits: Limits) {
         *self = Self::new(limits);
     }

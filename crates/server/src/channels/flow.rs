@@ -1,4 +1,4 @@
-//! Owns: what a channel may send and what of it waits: credit, queued frames, slices. Does not own: when there is room.
+//! Owns: what a channel may send and what of it waits: credit, queued pieces, slices. Does not own: when there is room.
 
 use std::collections::VecDeque;
 

@@ -432,12 +432,33 @@ impl Worker<'_> {
     pub(super) fn channel_exceeds_output(&mut self, index: u32, channel: u16) -> bool {
         let settings = &self.engine.settings;
         let now_ms = self.now_ms;
-        let Some(open) = self.io.channels(index).and_then(|(channels, _)| channels.get_mut(channel)) else {
-            return false;
-        };
-        let limits = OutputLimits::of(settings, open.client.session.subscriptions.is_some());
-        let Some(flow) = &mut open.flow else { return false };
-        limits.exceeded(flow.bytes(), now_ms, &mut flow.over_soft_ms)
+        let Some((channels, _)) = self.io.channels(index) else { return false };
+        let (mut exceeded, mut is_over_soft) = (false, false);
+        if let Some(open) = channels.get_mut(channel)
+            && let Some(flow) = &mut open.flow
+        {
+            let limits = OutputLimits::of(settings, open.client.session.subscriptions.is_some());
+            exceeded = limits.exceeded(flow.bytes(), now_ms, &mut flow.over_soft_ms);
+            is_over_soft = flow.over_soft_ms > 0;
+        }
+        if is_over_soft {
+            channels.over_soft.insert(channel);
+        } else {
+            channels.over_soft.remove(&channel);
+        }
+        exceeded
+    }
+
+    /// The same of those of its channels that were above a soft limit when they were looked at last: nothing need
+    /// happen to them for it.
+    pub(super) fn end_channels_over_soft(&mut self, index: u32) {
+        let Some((channels, _)) = self.io.channels(index) else { return };
+        let over: Vec<u16> = channels.over_soft.iter().copied().collect();
+        for channel in over {
+            if self.channel_exceeds_output(index, channel) {
+                self.close_channel(index, channel, &close::CLASS_OUTPUT);
+            }
+        }
     }
 }
 

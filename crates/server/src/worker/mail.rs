@@ -137,8 +137,8 @@ impl Mail {
             _ => None,
         }
     }
-    /// Begins the run of the pushes that come next: those that are all for the same clients, or all and puts them in
-    /// order.
+    /// Begins the run of the pushes that come next: those that are all for the same clients; or all of them, which it
+    /// puts in order.
     fn begin_run(&mut self) {
         (self.run_at, self.heard, self.told) = (self.at, 0, 0);
         self.audience = None;

@@ -139,9 +139,12 @@ impl Worker<'_> {
             self.recount(index);
         }
         // Nothing need happen to one that has been above its soft limit for too long.
-        if page == 0 && self.exceeds_output(index) {
-            self.owes_too_much(index);
-            return Swept::Passed;
+        if page == 0 {
+            self.end_channels_over_soft(index);
+            if self.exceeds_output(index) {
+                self.owes_too_much(index);
+                return Swept::Passed;
+            }
         }
         let engine = self.engine;
         let Some(connection) = self.io.get(index) else { return Swept::Passed };

@@ -197,6 +197,33 @@ fn who_is_owed_for_long_what_may_be_owed_for_a_while_is_closed() {
     }
 }
 
+/// A channel has a class of its own.
+#[test]
+fn a_channel_that_is_owed_for_long_what_may_be_owed_for_a_while_is_closed() {
+    for (soft_bytes, is_closed) in [("100000", true), ("2000000", false)] {
+        let mut alone = Alone::new();
+        let limits = format!("pubsub 0 {soft_bytes} 3");
+        alone
+            .engine
+            .set_config(&[(b"client-output-buffer-limit", limits.as_bytes())], false)
+            .expect("they are limits");
+        let (mut client, mut says) = (alone.connect(), alone.connect());
+        sends(&mut alone, &mut client, &argv(1, &[b"SUBSCRIBE", b"news"]));
+        // From here on it is without credit.
+        sends(&mut alone, &mut client, &[0xFF, 3, 0, 1, 0, 0, 0, 4, 0, 0, 0, 0]);
+        let publish =
+            [&b"*3\r\n$7\r\nPUBLISH\r\n$4\r\nnews\r\n$50000\r\n"[..], &[b'm'; 50_000], b"\r\n"].concat();
+        (0..4).for_each(|_| sends(&mut alone, &mut says, &publish));
+        let now_ms = alone.engine.clock.now_ms();
+        for (passed_ms, is_open) in [(1_000, true), (2_900, true), (5_000, !is_closed)] {
+            tick_at(&mut alone, now_ms + passed_ms);
+            tick_at(&mut alone, now_ms + passed_ms);
+            assert_eq!(channels(&mut alone).is_open(1), is_open, "{soft_bytes}, {passed_ms}");
+        }
+        assert!(channels(&mut alone).is_open(0));
+    }
+}
+
 #[test]
 fn who_is_killed_and_reads_nothing_leaves_nothing() {
     let (mut alone, client, now_ms) = leaving(("RESP", b"PING\r\n", false));
