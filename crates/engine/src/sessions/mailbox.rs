@@ -167,9 +167,9 @@ struct Counted {
 }
 
 impl Counted {
-    /// Whether somebody may have more than his limit, or has had.
-    fn is_by_client(&self, limit: usize) -> bool {
-        self.bytes > limit || !self.by_client.is_empty()
+    /// Whether with so much more somebody may have more than his limit, or has had.
+    fn is_by_client(&self, more: usize, limit: usize) -> bool {
+        self.bytes + more > limit || !self.by_client.is_empty()
     }
 }
 
@@ -230,11 +230,10 @@ impl Queue {
     fn push(&mut self, (to, push): (Recipient, &Arc<Push>), limit: usize) -> bool {
         if limit > 0 {
             let (kind, bytes) = (kind_of(push), waiting_bytes(push));
-            self.counted[kind].bytes += bytes;
-            if self.counted[kind].is_by_client(limit) && !self.has_room(to, (kind, bytes), limit) {
-                self.counted[kind].bytes -= bytes;
+            if self.counted[kind].is_by_client(bytes, limit) && !self.has_room(to, (kind, bytes), limit) {
                 return false;
             }
+            self.counted[kind].bytes += bytes;
         }
         self.messages.push(Message::Push(to, Arc::clone(push)));
         true
@@ -308,17 +307,13 @@ impl Mailbox {
             let queue = &mut *self.queue.lock();
             let bytes = waiting_bytes(message) * to.len();
             let counted = &mut queue.counted[kind_of(message)];
-            let is_by_client = limit > 0 && {
-                counted.bytes += bytes;
-                counted.is_by_client(limit)
-            };
-            if is_by_client {
+            if limit > 0 && counted.is_by_client(bytes, limit) {
                 // Somebody among them may have too much.
-                counted.bytes -= bytes;
                 to.iter().for_each(|&to| {
                     queue.push((to, message), limit);
                 });
             } else {
+                counted.bytes += if limit > 0 { bytes } else { 0 };
                 queue.messages.push(Message::PushAll(Arc::clone(to), Arc::clone(message)));
             }
         }

@@ -333,25 +333,27 @@ impl Worker<'_> {
     /// What a connection may send follows from what its clients have become.
     fn note_rights(&mut self, index: u32) {
         let Some(connection) = self.io.get(index) else { return };
-        match &mut connection.peer {
+        let begins_anew = match &mut connection.peer {
             Peer::Resp(single) => {
                 let limits = crate::connection::limits(&single.client.session, &self.engine.settings);
                 single.decoder.set_limits(limits);
-                // What ran may have been held while a part of what is behind it was decoded: that begins anew, with
-                // the decoder.
-                connection.partial.clear();
+                true
             }
-            Peer::Http(_) => {}
+            Peer::Http(_) => false,
             Peer::Respb(channels) => {
                 let numbers = if channels.authenticated { Vec::new() } else { channels.numbers() };
-                if numbers
-                    .iter()
-                    .any(|&number| channels.get(number).is_some_and(|open| open.client.session.authenticated))
-                {
+                let is_authenticated = numbers.iter().any(|&number| {
+                    channels.get(number).is_some_and(|open| open.client.session.authenticated)
+                });
+                if is_authenticated {
                     channels.set_authenticated();
-                    connection.partial.clear();
                 }
+                is_authenticated
             }
+        };
+        // What ran may have been held while a part of what is behind it was decoded.
+        if begins_anew {
+            connection.partial.clear();
         }
     }
 

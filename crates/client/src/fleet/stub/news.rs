@@ -8,13 +8,15 @@ use weft_protocol::{Reply, resp, respb};
 
 use super::CHANNEL;
 
+const LINE_END: &[u8] = b"\r\n";
+
 /// A message of known length: written once, and again with other bytes.
 pub(super) struct Message {
     /// Where its payload stands in the request.
     payload: Range<usize>,
-    /// On both wires, what stands before the payload and behind it.
-    resp: (Vec<u8>, Vec<u8>),
-    respb: (Vec<u8>, Vec<u8>),
+    /// What stands before it: in RESP, where a line's end stands behind it, and in RESPB.
+    resp: Vec<u8>,
+    respb: Vec<u8>,
 }
 
 impl Message {
@@ -24,14 +26,13 @@ impl Message {
         let (mut resp, mut respb) = (Vec::new(), Vec::new());
         push.visit(&mut resp::ReplyWriter::new(&mut resp, resp::Version::Resp3));
         push.visit(&mut respb::ReplyWriter::new(&mut respb, 0));
-        // In RESP a line ends behind it.
-        let resp_tail = resp.split_off(resp.len() - 2);
-        resp.truncate(resp.len() - payload.len());
+        resp.truncate(resp.len() - payload.len() - LINE_END.len());
         respb.truncate(respb.len() - payload.len());
-        Message { payload, resp: (resp, resp_tail), respb: (respb, Vec::new()) }
+        Message { payload, resp, respb }
     }
 }
 
+/// See the module's comment.
 #[derive(Default)]
 pub(super) struct News {
     /// By connection, how many of its channels listen, and whether it speaks RESPB.
@@ -40,6 +41,7 @@ pub(super) struct News {
     respb: Vec<u8>,
     /// Where the frames of RESPB begin.
     frames: Vec<usize>,
+    /// Whether somebody listens over RESPB, and over RESP.
     binary: bool,
     text: bool,
 }
@@ -67,15 +69,14 @@ impl News {
     pub(super) fn publish(&mut self, message: &Message, request: &[u8]) {
         let payload = &request[message.payload.clone()];
         if self.text {
-            [&message.resp.0, payload, &message.resp.1]
-                .iter()
-                .for_each(|part| self.resp.extend_from_slice(part));
+            self.resp.extend_from_slice(&message.resp);
+            self.resp.extend_from_slice(payload);
+            self.resp.extend_from_slice(LINE_END);
         }
         if self.binary {
             self.frames.push(self.respb.len());
-            [&message.respb.0, payload, &message.respb.1]
-                .iter()
-                .for_each(|part| self.respb.extend_from_slice(part));
+            self.respb.extend_from_slice(&message.respb);
+            self.respb.extend_from_slice(payload);
         }
     }
     /// The connections that are to be told something.
