@@ -202,6 +202,20 @@ class Bounds(unittest.TestCase):
             for wire in wires[1:]:
                 wire.close()
 
+    def test_who_sends_no_more_keeps_no_connection_for_what_it_watches(self):
+        """Other channels of its own may wait for it, and have answers to come."""
+        with Server() as backend, gateway(backend.port, "--leases", "1", *PATIENT, threads=1) as server:
+            with Respb(server.port) as wire, server.connect() as other:
+                self.assertEqual(wire.call_on(1, "WATCH", "k"), "+OK")
+                wire.send(argv(9, "WATCH", "k") + argv(9, "MULTI") + argv(9, "SET", "k", "v"))
+                wire.send(argv(700, "WATCH", "k") + argv(700, "MULTI") + argv(700, "INCR", "n") + argv(700, "EXEC"))
+                wait_for(lambda: "leases_waiting=2," in other.call("INFO", "gateway"))
+                wire.socket.shutdown(socket.SHUT_WR)
+                frames = [wire.frame() for _ in range(7)]
+                self.assertEqual([value for channel, value in frames if channel == 9], ["+OK", "+OK", "+QUEUED"])
+                self.assertEqual([value for channel, value in frames if channel == 700], ["+OK", "+OK", "+QUEUED", [1]])
+                self.assertEqual(wire.until_closed(), b"")
+
     def test_one_connection_is_lent_to_clients_of_either_protocol(self):
         with Server() as backend, gateway(backend.port, "--leases", "1", *PATIENT, threads=1) as server:
             wires = [server.connect() for _ in range(4)]

@@ -180,6 +180,8 @@ pub(crate) struct Channels {
     gives_up: Option<usize>,
     /// The pages of channels, from the first on, of which nothing is under way since the client sends no more.
     ended_pages: usize,
+    /// Before it no channel watches keys for nothing.
+    unwatched_pages: usize,
     /// Channels that were above the soft limit of their class when it was looked at last.
     pub(crate) over_soft: BTreeSet<u16>,
     /// Channels with frames that could be sent if there were room, in turn.
@@ -230,6 +232,7 @@ impl Channels {
             is_leaving: false,
             gives_up: None,
             ended_pages: 0,
+            unwatched_pages: 0,
             over_soft: BTreeSet::new(),
             turns: Turns::default(),
             waiting_for_safe: BTreeSet::new(),

@@ -102,6 +102,10 @@ impl Client {
     pub(crate) fn may_go_on(&self) -> bool {
         !self.session.is_waiting() && !self.session.is_away() && !self.is_held()
     }
+    /// Whether it keeps a connection behind for keys that it watches, if its peer sends no more.
+    pub(crate) fn watches_in_vain(&self) -> bool {
+        self.session.watches > 0 && self.may_go_on()
+    }
     /// Whether requests wait.
     pub(crate) const fn is_held(&self) -> bool {
         self.held.is_some()

@@ -28,6 +28,13 @@ impl Executor<'_> {
         has_run
     }
 
+    /// A session gives up the keys that it watches over there: it will send no EXEC.
+    pub fn unwatch_elsewhere(&mut self, session: &mut Session) {
+        if session.watches > 0 {
+            self.core.local.forwards.release(session);
+        }
+    }
+
     /// Whether there is anything for another server to run.
     #[must_use]
     pub const fn has_forwards(&self) -> bool {

@@ -184,6 +184,21 @@ impl Channels {
         }
         None
     }
+    /// The same client: channels of the next pages that watch keys over a connection behind and have nothing left to
+    /// run. Nothing once all have been looked at.
+    pub(crate) fn idle_watchers(&mut self) -> Option<Vec<u16>> {
+        let mut idle = Vec::new();
+        let first = self.unwatched_pages;
+        if self.table.page(first).is_none() {
+            return None;
+        }
+        self.unwatched_pages += ENDS_PAGES_PER_LOOK;
+        for places in (first..self.unwatched_pages).map_while(|page| self.table.page(page)) {
+            let watches = |place: &Place| matches!(place, Place::Open(open) if open.client.watches_in_vain());
+            idle.extend(places.filter(|(_, place)| watches(place)).map(|(number, _)| number));
+        }
+        Some(idle)
+    }
     /// Somebody else is writing the last reply of a channel.
     pub(crate) fn owe(&mut self, channel: u16) {
         self.owed.insert(channel);

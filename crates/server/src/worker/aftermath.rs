@@ -143,7 +143,10 @@ impl Worker<'_> {
     /// Runs the next request that a client's wait or a pause has held, if there is one that may run; then the one
     /// behind it is seen to.
     pub(super) fn resume(&mut self, index: u32, channel: u16) {
-        let Some(held) = self.next_held(index, channel) else { return self.go_on(index) };
+        let Some(held) = self.next_held(index, channel) else {
+            self.unwatch_idle(index, channel);
+            return self.go_on(index);
+        };
         if !held.cancelled
             && let Some((session, _)) = self.io.client(index, channel)
             && self.executor.waits_for_turn(&held.postponed, session)

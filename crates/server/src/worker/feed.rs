@@ -108,7 +108,8 @@ impl Worker<'_> {
         {
             // The end is met again: behind replies, or by the next tick.
             (connection.unread, connection.is_last_awaited) = (true, true);
-            return self.set_reading(index, is_under_way.is_none());
+            let is_seen_to = self.unwatch_idle_page(index);
+            return self.set_reading(index, is_under_way.is_none() || !is_seen_to);
         }
         let waits = match self.io.get(index).map(|connection| &connection.peer) {
             Some(peer) => peer.only().is_some_and(|client| client.session.is_waiting()),

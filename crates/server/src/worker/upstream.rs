@@ -74,6 +74,26 @@ impl Worker<'_> {
         self.with_upstream(|upstream, worker| upstream.unblock(to, end, worker));
     }
 
+    /// A client sends no more, and is still answered on some channel: others give up what they watch over there, which
+    /// may be what that one waits for. Some pages of them; says whether all are seen to.
+    pub(super) fn unwatch_idle_page(&mut self, index: u32) -> bool {
+        let Some((channels, _)) = self.io.channels(index).filter(|_| self.upstream.is_some()) else {
+            return true;
+        };
+        let idle = channels.idle_watchers();
+        idle.iter().flatten().for_each(|&channel| self.unwatch_idle(index, channel));
+        idle.is_none()
+    }
+    /// The same of a channel that has nothing left to run.
+    pub(super) fn unwatch_idle(&mut self, index: u32, channel: u16) {
+        let Some(connection) = self.io.get(index).filter(|connection| connection.is_last_awaited) else {
+            return;
+        };
+        if let Some(client) = connection.peer.client(channel).filter(|client| client.watches_in_vain()) {
+            self.executor.unwatch_elsewhere(&mut client.session);
+        }
+    }
+
     fn with_upstream(&mut self, work: impl FnOnce(&mut Behind, &mut Self)) {
         let Some(mut upstream) = self.upstream.take() else { return };
         work(&mut upstream, self);
