@@ -118,8 +118,10 @@ pub(crate) enum Next {
     GoOn,
     /// The connection is nobody's any more.
     Free,
-    /// Who blocked at this place, over the connection of this attempt, is not woken any more.
+    /// Who blocks at this place, over the connection of this attempt, was woken.
     Woken(u32, u64),
+    /// He was not, and maybe has not begun to block.
+    NotWoken(u32, u64),
     /// One answer less must come before somebody else has the connection.
     Cleared,
     /// The request has found nothing: it waits, over a connection of its own.
@@ -207,6 +209,7 @@ fn of_gateway(link: &mut Link, expect: &Expect, place: Range<usize>) -> Next {
         Expect::Role if !is_error(bytes) && words(bytes).next().is_none_or(|role| role != b"master") => {
             return Next::End(NO_MASTER.into());
         }
+        Expect::Unblock(at, attempt) if bytes == b":0\r\n" => return Next::NotWoken(*at, *attempt),
         Expect::Unblock(at, attempt) => return Next::Woken(*at, *attempt),
         // Nothing is noted then of what is read; the next read asks again.
         Expect::Tracking => link.tracks = bytes == OK,

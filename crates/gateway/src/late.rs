@@ -17,6 +17,7 @@ impl Upstream {
     pub(crate) fn look(&mut self, front: &mut impl Front) {
         self.refuse_waiting(front);
         self.give_up_late(front);
+        self.wake_again(front);
         for at in 0..self.links.len() as u32 {
             self.look_at(at, front);
         }

@@ -13,6 +13,9 @@ use crate::leases::Waiting;
 use crate::link::{Due, Expect};
 use crate::upstream::Upstream;
 
+/// How often the server is asked to wake who blocks over one of its connections; each time a look after the one before.
+pub(crate) const WAKES_MAX: u8 = 30;
+
 const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
 
 impl Upstream {
@@ -80,7 +83,7 @@ impl Upstream {
             let Waiting { to, bytes, expect, db, silent, skip, since, .. } = waiting;
             if let Some(link) = self.link(at) {
                 (link.owner, link.watches, link.watched) = (Some(to.to), matches!(expect, Expect::Watch), 0);
-                link.lends += 1;
+                (link.lends, link.wakes) = (link.lends + 1, 0);
             }
             self.leases.owners.insert(to.client(), at);
             let until_ms = since.late_ms(&self.options, self.now_ms);
@@ -127,6 +130,50 @@ impl Upstream {
             self.cleared(at, front);
         }
     }
+    /// The server has nobody who blocks over that connection: the request that does may have been behind, since the two
+    /// go over different ones. If its reply is not there by then it is woken again at the next look.
+    pub(crate) fn not_woken(&mut self, at: u32, attempt: u64, front: &mut impl Front) {
+        if self.to_be_woken(at, attempt).is_some() {
+            return self.still_asleep.push((at, attempt));
+        }
+        self.woken(at, attempt, front);
+    }
+    pub(crate) fn wake_again(&mut self, front: &mut impl Front) {
+        for (at, attempt) in std::mem::take(&mut self.still_asleep) {
+            match self.to_be_woken(at, attempt) {
+                Some(end) => self.wake(at, end, front),
+                None => self.woken(at, attempt, front),
+            }
+        }
+    }
+    /// How the request is to end that blocks over that connection, if that was said.
+    fn to_be_woken(&mut self, at: u32, attempt: u64) -> Option<End> {
+        let link = self.link(at).filter(|link| link.attempt == attempt)?;
+        link.due().iter().find_map(|due| if let Expect::Block(end) = due.expect { end } else { None })
+    }
+    /// Has the server wake who blocks over a connection.
+    fn wake(&mut self, at: u32, end: End, front: &mut impl Front) {
+        let Some(link) = self.link(at) else { return };
+        link.wakes += 1;
+        let (id, resp2, attempt) = (link.id.to_string(), link.resp2, link.attempt);
+        let is_too_much = link.wakes > WAKES_MAX;
+        let reason = if end == End::Timeout { "TIMEOUT" } else { "ERROR" };
+        let mut bytes = Vec::new();
+        request(None, &Texts(&["CLIENT", "UNBLOCK", &id, reason]), &mut bytes);
+        if !is_too_much && let Ok(shared) = self.shared(resp2, 0) {
+            return self.ask(shared, &[&bytes], None, Due::new(None, Expect::Unblock(at, attempt), true));
+        }
+        // Nobody can be asked there to let it go, or is heard: as when it leaves.
+        let blocks = |due: &&Due| matches!(due.expect, Expect::Block(_));
+        let told =
+            self.link(at).and_then(|link| link.due().iter().find(blocks).map(|due| (due.to, due.silent)));
+        self.forget(at);
+        if let Some((Some(to), silent)) = told {
+            deliver(front, to, silent, ended(end));
+        }
+        self.lend(front);
+    }
+
     pub(crate) fn unwatch(&mut self, at: u32, front: &mut impl Front) {
         self.ask(at, &[UNWATCH], None, Due::new(None, Expect::Own, true));
         self.link(at).into_iter().for_each(|link| link.owed += 1);
@@ -160,23 +207,15 @@ impl Upstream {
         }
         if let Some(&at) = self.leases.owners.get(&to.client) {
             let Some(link) = self.link(at) else { return };
-            let (id, resp2, attempt) = (link.id.to_string(), link.resp2, link.attempt);
             let Some(due) = link.due().iter_mut().find(|due| matches!(due.expect, Expect::Block(_))) else {
                 return;
             };
+            let is_first = matches!(due.expect, Expect::Block(None));
             due.expect = Expect::Block(Some(end));
-            let reason = if end == End::Timeout { "TIMEOUT" } else { "ERROR" };
-            let mut bytes = Vec::new();
-            request(None, &Texts(&["CLIENT", "UNBLOCK", &id, reason]), &mut bytes);
-            let (to, silent) = (due.to, due.silent);
-            if let Ok(shared) = self.shared(resp2, 0) {
-                self.link(at).into_iter().for_each(|link| link.owed += 1);
-                self.ask(shared, &[&bytes], None, Due::new(None, Expect::Unblock(at, attempt), true));
-            } else {
-                // Nobody can be asked there to let it go: as when it leaves.
-                self.forget(at);
-                to.into_iter().for_each(|to| deliver(front, to, silent, ended(end)));
-                self.lend(front);
+            // Until the server has answered nobody else may have the connection.
+            if is_first {
+                link.owed += 1;
+                self.wake(at, end, front);
             }
             return;
         }

@@ -194,6 +194,8 @@ pub(crate) struct Link {
     pub(crate) watched: u32,
     /// How often it was lent.
     pub(crate) lends: u32,
+    /// How often the server was asked to wake its owner, who blocks.
+    pub(crate) wakes: u8,
     /// Answers that must come before somebody else has it: to what wakes who blocks over it, and could wake the next
     /// one, and to what leaves nothing of who had it.
     pub(crate) owed: u32,
@@ -245,6 +247,7 @@ impl Link {
             watches: false,
             watched: 0,
             lends: 0,
+            wakes: 0,
             owed: 0,
             turns: false,
             tracks: false,

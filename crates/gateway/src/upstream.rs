@@ -68,6 +68,8 @@ pub struct Upstream {
     dirty: Vec<u32>,
     /// Those that had more than one tick receives.
     unread: Vec<u32>,
+    /// Those whose clients are to be woken once more, by their places and attempts.
+    pub(crate) still_asleep: Vec<(u32, u64)>,
     attempts: u64,
     pub(crate) now_ms: u64,
     looked_ms: u64,
@@ -104,6 +106,7 @@ impl Upstream {
             silent: HashSet::new(),
             dirty: Vec::new(),
             unread: Vec::new(),
+            still_asleep: Vec::new(),
             attempts: 0,
             now_ms: 0,
             looked_ms: 0,
@@ -432,6 +435,7 @@ impl Upstream {
                         Next::GoOn => {}
                         Next::Free => self.free(at, front),
                         Next::Woken(at, attempt) => self.woken(at, attempt, front),
+                        Next::NotWoken(at, attempt) => self.not_woken(at, attempt, front),
                         Next::Cleared => self.cleared(at, front),
                         Next::Wait(to, silent, resp2, tried) => {
                             let Tried { bytes, db, since, .. } = *tried;
@@ -545,7 +549,7 @@ impl Upstream {
         for (due, bytes, sent) in unanswered {
             self.is_tried(&due);
             if let Expect::Unblock(at, attempt) = due.expect {
-                self.woken(at, attempt, front);
+                self.not_woken(at, attempt, front);
             }
             let Some(to) = due.to else { continue };
             let error = match was_up && is_shared && !stay.contains(&to.client()) {
@@ -591,5 +595,7 @@ mod odd;
 mod tests;
 #[cfg(test)]
 mod waiting;
+#[cfg(test)]
+mod waking;
 #[cfg(test)]
 mod watching;

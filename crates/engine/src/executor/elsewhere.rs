@@ -28,10 +28,11 @@ impl Executor<'_> {
         has_run
     }
 
-    /// A session gives up the keys that it watches over there: it will send no EXEC.
-    pub fn unwatch_elsewhere(&mut self, session: &mut Session) {
+    /// A session gives back the connection over which it watches keys: it will send no EXEC. One that comes all the same
+    /// does nothing.
+    pub fn give_back_elsewhere(&mut self, session: &Session) {
         if session.watches > 0 {
-            self.core.local.forwards.release(session);
+            self.core.local.forwards.give_back(session);
         }
     }
 

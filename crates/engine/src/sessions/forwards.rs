@@ -216,19 +216,23 @@ impl Forwards {
     pub(crate) fn release(&mut self, session: &mut Session) {
         if session.watches > 0 || session.forwarded > 0 {
             session.watches = 0;
-            self.list.push(Forward {
-                to: session.info.recipient(),
-                kind: Kind::Release,
-                end: self.bytes.len(),
-                db: session.db,
-                resp2: false,
-                reads: false,
-                silent: true,
-                watches: 0,
-                keys: Keys::default(),
-                tracks: None,
-            });
+            self.give_back(session);
         }
+    }
+    /// The same, but what it watches counts as lost: an EXEC that comes all the same does nothing.
+    pub(crate) fn give_back(&mut self, session: &Session) {
+        self.list.push(Forward {
+            to: session.info.recipient(),
+            kind: Kind::Release,
+            end: self.bytes.len(),
+            db: session.db,
+            resp2: false,
+            reads: false,
+            silent: true,
+            watches: 0,
+            keys: Keys::default(),
+            tracks: None,
+        });
     }
 }
 

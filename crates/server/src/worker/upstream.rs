@@ -74,10 +74,13 @@ impl Worker<'_> {
         self.with_upstream(|upstream, worker| upstream.unblock(to, end, worker));
     }
 
-    /// A client sends no more, and is still answered on some channel: others give up what they watch over there, which
-    /// may be what that one waits for. Some pages of them; says whether all are seen to.
+    /// A client of RESPB sends no more, and is still answered on some channel: others give back the connections over
+    /// which they watch keys, which may be what that one waits for. Some pages of them; says whether all are seen to.
     pub(super) fn unwatch_idle_page(&mut self, index: u32) -> bool {
-        let Some((channels, _)) = self.io.channels(index).filter(|_| self.upstream.is_some()) else {
+        let has_all = self.io.get(index).is_some_and(|connection| connection.has_decoded_all());
+        let Some((channels, _)) = self.io.channels(index).filter(|_| has_all && self.upstream.is_some())
+        else {
+            // Behind what holds it back the end is met again.
             return true;
         };
         let idle = channels.idle_watchers();
@@ -89,8 +92,10 @@ impl Worker<'_> {
         let Some(connection) = self.io.get(index).filter(|connection| connection.is_last_awaited) else {
             return;
         };
-        if let Some(client) = connection.peer.client(channel).filter(|client| client.watches_in_vain()) {
-            self.executor.unwatch_elsewhere(&mut client.session);
+        if connection.has_decoded_all()
+            && let Some(client) = connection.peer.client(channel).filter(|client| client.watches_in_vain())
+        {
+            self.executor.give_back_elsewhere(&client.session);
         }
     }
 
