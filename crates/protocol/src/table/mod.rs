@@ -195,8 +195,10 @@ pub enum Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Shape {
-    /// Walked, or no opcode of this version.
+    /// No opcode of this version, or limits are so low that everything is walked.
     Walked,
+    /// Another layout: read ahead from the table where a frame is there as a whole.
+    Ahead,
     /// No payload.
     Empty,
     /// `str16`
@@ -227,10 +229,37 @@ pub enum Shape {
     SOLDS,
     /// `str16 str16 list16(str16 blob32)` without a count
     SSLSB,
+    /// `str16 str16 i64`
+    SSI,
+    /// `str16 f64 str16`
+    SDS,
+    /// `str16 str16 opts8`
+    SSO,
+    /// `str16 i64 opts8`
+    SIO,
+    /// `str16 i64 i64 opts8`
+    SIIO,
+    /// `str16 str16 str16 opts8`
+    SSSO,
+    /// `str16 str16 list16(str16)` without a count
+    SSL,
+    /// `list16(str16) f64` without a count
+    LD,
     /// No layout of its own: the opcode that all commands of modules share, whose shape follows from what is behind it.
     Module,
     /// No layout of a command: ARGV.
     Argv,
+}
+
+impl Layout {
+    /// The options that are field `number`.
+    pub(crate) fn options(&self, number: usize) -> Option<&'static Options> {
+        let Layout::Fields { fields, .. } = self else { return None };
+        match fields.get(number)?.kind {
+            Kind::Options(options) => Some(options),
+            _ => None,
+        }
+    }
 }
 
 /// One field of a layout.
