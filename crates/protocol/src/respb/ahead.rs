@@ -73,12 +73,9 @@ pub(super) fn options(
     if left == 0 {
         return Long::Done(at);
     }
-    // What was handed out is counted only where somebody goes on with it.
-    let place = left.trailing_zeros() as u8;
-    let given = options.bits.iter().enumerate().filter(|(place, _)| (bits & !left) >> place & 1 == 1);
-    let handed_out: usize = given.map(|(_, bit)| bit.token.len() + bit.fields.len()).sum();
-    let arguments = before.arguments + handed_out as u32;
-    Long::Stopped(Walk { at, arguments, bits, bit: place, inside: true, ..before })
+    // Options end the frame: arguments, which are few, are counted no more.
+    let bit = left.trailing_zeros() as u8;
+    Long::Stopped(Walk { at, bits, bit, inside: true, ..before })
 }
 
 /// Where a frame is read, and who is handed its arguments.
