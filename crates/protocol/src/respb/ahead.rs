@@ -249,6 +249,14 @@ impl<'v, V: ArgVisitor> Ahead<'v, V> {
         let arguments = self.arguments + u32::from(count) * items.len() as u32;
         let stopped = |walk: Walk| Walk { inside: true, items_at, column_at: items_at, arguments, ..walk };
         for (column, item) in items.iter().enumerate() {
+            // Of one item the columns stand one behind the other.
+            if count == 1 {
+                if self.scalar(&item.kind, &[]).is_none() {
+                    self.rest = end;
+                    return Err(Walk { sub: column as u8, ..stopped(self.before(number)) });
+                }
+                continue;
+            }
             self.rest = first;
             for _ in 0..count {
                 let column_at = self.at();

@@ -409,6 +409,8 @@ enum Straight {
 #[inline(always)]
 fn straight(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Straight {
     match shape {
+        Shape::Walked | Shape::Ahead | Shape::L | Shape::Module | Shape::Argv => Straight::No,
+        Shape::SO | Shape::SOLDS | Shape::SSLSB => Straight::No,
         Shape::Empty => Straight::Done(HEADER_LEN),
         Shape::LSB => pairs(visible, HEADER_LEN, None, args),
         Shape::SL | Shape::SLSB => match str16(visible, HEADER_LEN) {
@@ -419,10 +421,7 @@ fn straight(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Straigh
             Some((key, at)) => pairs(visible, at, Some(key), args),
             None => Straight::No,
         },
-        Shape::SS | Shape::SB | Shape::SI | Shape::SII => {
-            scalars(shape, visible, args).map_or(Straight::No, Straight::Done)
-        }
-        _ => Straight::No,
+        _ => scalars(shape, visible, args).map_or(Straight::No, Straight::Done),
     }
 }
 
@@ -450,6 +449,9 @@ pub(super) fn i64_at(visible: &[u8], at: usize) -> Option<i64> {
 /// Layouts without a list: nothing is handed out before all of it is there.
 #[inline(always)]
 fn scalars(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Option<usize> {
+    if !matches!(shape, Shape::SS | Shape::SB | Shape::SI | Shape::SII) {
+        return None;
+    }
     let (key, at) = str16(visible, HEADER_LEN)?;
     Some(match shape {
         Shape::SS => {

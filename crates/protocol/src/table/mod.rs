@@ -197,8 +197,6 @@ pub enum Layout {
 pub enum Shape {
     /// No opcode of this version, or limits are so low that everything is walked.
     Walked,
-    /// Another layout: read ahead from the table where a frame is there as a whole.
-    Ahead,
     /// No payload.
     Empty,
     /// `str16`
@@ -229,6 +227,10 @@ pub enum Shape {
     SOLDS,
     /// `str16 str16 list16(str16 blob32)` without a count
     SSLSB,
+    /// No layout of its own: the opcode that all commands of modules share, whose shape follows from what is behind it.
+    Module,
+    /// No layout of a command: ARGV.
+    Argv,
     /// `str16 str16 i64`
     SSI,
     /// `str16 f64 str16`
@@ -245,10 +247,8 @@ pub enum Shape {
     SSL,
     /// `list16(str16) f64` without a count
     LD,
-    /// No layout of its own: the opcode that all commands of modules share, whose shape follows from what is behind it.
-    Module,
-    /// No layout of a command: ARGV.
-    Argv,
+    /// Another layout: read ahead from the table where a frame is there as a whole.
+    Ahead,
 }
 
 impl Layout {
