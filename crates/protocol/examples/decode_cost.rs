@@ -46,6 +46,28 @@ impl ArgVisitor for Fold {
     }
 }
 
+/// Keeps what it is handed as text.
+#[derive(Default)]
+struct Said(Vec<Vec<u8>>);
+
+impl ArgVisitor for Said {
+    fn bytes(&mut self, _offset: usize, bytes: &[u8]) {
+        self.0.push(bytes.to_vec());
+    }
+    fn int(&mut self, value: i64) {
+        self.0.push(value.to_string().into_bytes());
+    }
+    fn double(&mut self, value: f64) {
+        self.0.push(value.to_string().into_bytes());
+    }
+    fn keyword(&mut self, word: &'static str) {
+        self.0.push(word.into());
+    }
+    fn quoted(&mut self, offset: usize, raw: &[u8]) {
+        self.bytes(offset, raw);
+    }
+}
+
 impl Fold {
     fn of(argv: &[Vec<u8>]) -> u64 {
         let mut fold = Fold::default();
@@ -53,6 +75,15 @@ impl Fold {
         fold.0
     }
 }
+
+/// Commands whose layouts no straight code knows.
+const WALKED: [(&str, &str); 5] = [
+    ("setex", "SET KEY vvvvvvvvvvvvvvvv NX PX 30000"),
+    ("brpop", "BRPOP KEY 5"),
+    ("xadd", "XADD KEY MAXLEN ~ 10 1-1 payload vvvvvvvvvvvvvvvv"),
+    ("xreadgroup", "XREADGROUP GROUP workers one COUNT 10 STREAMS KEY >"),
+    ("xack", "XACK KEY workers 1-1"),
+];
 
 /// Bytes of a stream.
 const STREAM_BYTES: usize = 1 << 20;
@@ -76,14 +107,27 @@ pub(crate) fn stream(workload: &str, binary: bool) -> Stream {
         match workload {
             "get" => argv.extend([b"GET".to_vec(), key(0)]),
             "set" => argv.extend([b"SET".to_vec(), key(0), vec![b'v'; 50]]),
-            _ => {
+            "mget" => {
                 argv.push(b"MGET".to_vec());
                 argv.extend((0..10).map(key));
             }
+            words => {
+                let words = WALKED.iter().find(|(name, _)| *name == words).expect("a workload").1;
+                let word = |word: &str| if word == "KEY" { key(0) } else { word.as_bytes().to_vec() };
+                argv.extend(words.split(' ').map(word));
+            }
         }
         if binary {
+            let begin = stream.bytes.len();
             respb::RequestWriter::new(&mut stream.bytes, CHANNEL).command(&argv, respb::Mode::Exact);
-            stream.checksum += Fold::of(&argv[1..]) + u64::from(CHANNEL);
+            let frame = &stream.bytes[begin..];
+            let mut said = Said::default();
+            respb::RequestDecoder::new(Limits::DEFAULT).decode(frame, &mut said);
+            // ARGV names the command; what has a typed layout does not.
+            let named = usize::from(said.0.len() < argv.len());
+            assert_eq!(said.0, argv[named..], "another command was decoded");
+            // Of numbers and keywords the fold is not that of their texts.
+            stream.checksum = stream.checksum.wrapping_add(decode_respb(frame));
         } else {
             resp::encode::request(None, &Texts(&argv), &mut stream.bytes);
             stream.checksum += Fold::of(&argv);
@@ -132,7 +176,7 @@ pub(crate) fn decode_resp(input: &[u8]) -> u64 {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [workload, repeats] = arguments.as_slice() else {
-        eprintln!("usage: decode_cost (resp|respb)-(get|set|mget) REPEATS");
+        eprintln!("usage: decode_cost (resp|respb)-(get|set|mget|setex|brpop|xadd|xreadgroup|xack) REPEATS");
         std::process::exit(2);
     };
     let repeats: u64 = repeats.parse().expect("REPEATS is a number");

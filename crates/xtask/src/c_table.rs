@@ -104,7 +104,7 @@ pub fn generate(commands: &[Command]) -> String {
         layouts.push(match command.respb.as_ref().and_then(|respb| respb.layout()) {
             Some(Layout::Typed(fields)) => {
                 let first = arrays.fields(fields);
-                format!("{{{first}, {}, SHAPE_{}}}", fields.len(), shape(fields).to_uppercase())
+                format!("{{{first}, {}, {}}}", fields.len(), known(shape(fields)))
             }
             _ => format!("{{0, {ARGS}, SHAPE_WALKED}}"),
         });
@@ -128,8 +128,7 @@ pub fn generate(commands: &[Command]) -> String {
     array(&mut out, "struct layout LAYOUTS", &layouts, ", ", 6);
     let core: Vec<String> = index.core.iter().map(|(id, _)| entry(*id)).collect();
     array(&mut out, "struct core CORE", &core, ", ", 6);
-    let shapes: Vec<String> =
-        index.core.iter().map(|(_, shape)| format!("SHAPE_{}", shape.to_uppercase())).collect();
+    let shapes: Vec<String> = index.core.iter().map(|(_, shape)| known(shape)).collect();
     array(&mut out, "uint8_t SHAPES", &shapes, ", ", 6);
     let mut starts = vec![0];
     starts.extend(index.modules.iter().scan(0, |sum, numbers| {
@@ -263,4 +262,10 @@ impl Arrays {
 fn mask(names: &[String], bits: &[Bit]) -> u32 {
     let position = |name: &String| bits.iter().position(|bit| bit.label() == name).map_or(0, |i| 1 << i);
     names.iter().map(position).sum()
+}
+
+/// The fast path of a layout in the C library, which has those of the commonest and walks all others.
+fn known(shape: &str) -> String {
+    let walked = ["Ahead", "SSI", "SDS", "SSO", "SIO", "SIIO", "SSSO", "SSL", "LD"].contains(&shape);
+    format!("SHAPE_{}", if walked { "WALKED".into() } else { shape.to_uppercase() })
 }

@@ -3,7 +3,7 @@
 //! It owns their text. The types that the text builds stand in `table/mod.rs` of the protocol crate; the hash here and
 //! `fold_hash` there are the same function.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use crate::cost;
@@ -122,7 +122,7 @@ pub(crate) fn index_of(commands: &[Command]) -> Index {
             _ => {
                 let shape = match respb.layout() {
                     Some(Layout::Typed(fields)) => shape(fields),
-                    _ => "Walked",
+                    _ => "Ahead",
                 };
                 core[usize::from(respb.opcode.0)] = (id as u16, shape);
             }
@@ -137,9 +137,9 @@ pub fn index(commands: &[Command]) -> String {
     let Index { core, modules, names } = index_of(commands);
     let mut out = String::from(HEADER);
     out.push_str("use super::Shape;\n");
-    out.push_str(
-        "use super::Shape::{Empty, L, LSB, S, SB, SBO, SI, SII, SL, SLSB, SO, SOLDS, SS, SSLSB, Walked};\n\n",
-    );
+    let shapes: BTreeSet<&str> = core.iter().map(|(_, shape)| *shape).collect();
+    let shapes = shapes.into_iter().collect::<Vec<_>>().join(", ");
+    let _ = writeln!(out, "use super::Shape::{{{shapes}}};\n");
     let _ = writeln!(out, "pub(super) const NONE: u16 = {NONE};");
     let longest = commands.iter().map(|command| command.name.len()).max().unwrap_or(0);
     let _ = writeln!(out, "pub(super) const NAME_MAX: usize = {longest};\n");
@@ -256,7 +256,7 @@ fn constant(command: &Command) -> String {
 pub(crate) fn shape(fields: &[Field]) -> &'static str {
     use FieldType::{Blob32, F64, I64, List16, Opts8, Str16};
     if fields.iter().any(|field| field.token.is_some()) {
-        return "Walked";
+        return "Ahead";
     }
     let kinds: Vec<FieldType> = fields.iter().map(|field| field.kind).collect();
     let items: Option<Vec<FieldType>> = fields
@@ -272,7 +272,7 @@ pub(crate) fn shape(fields: &[Field]) -> &'static str {
         ([Str16, I64], _) => "SI",
         ([Str16, I64, I64], _) => "SII",
         ([Str16, Blob32, Opts8], _) => "SBO",
-        // Straight code has it for modules only; a core command of this layout is walked.
+        // Straight code has it for modules only.
         ([Str16, Str16, Blob32, Opts8], _) => "SSBO",
         ([List16], Some([Str16])) => "L",
         ([Str16, List16], Some([Str16])) => "SL",
@@ -281,7 +281,15 @@ pub(crate) fn shape(fields: &[Field]) -> &'static str {
         ([Str16, Opts8], _) => "SO",
         ([Str16, Opts8, List16], Some([F64, Str16])) => "SOLDS",
         ([Str16, Str16, List16], Some([Str16, Blob32])) => "SSLSB",
-        _ => "Walked",
+        ([Str16, Str16, I64], _) => "SSI",
+        ([Str16, F64, Str16], _) => "SDS",
+        ([Str16, Str16, Opts8], _) => "SSO",
+        ([Str16, I64, Opts8], _) => "SIO",
+        ([Str16, I64, I64, Opts8], _) => "SIIO",
+        ([Str16, Str16, Str16, Opts8], _) => "SSSO",
+        ([Str16, Str16, List16], Some([Str16])) => "SSL",
+        ([List16, F64], Some([Str16])) => "LD",
+        _ => "Ahead",
     }
 }
 

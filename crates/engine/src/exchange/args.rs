@@ -414,10 +414,15 @@ impl<'a> Args<'a> {
 
     #[inline(never)]
     fn is_elsewhere(&self, index: usize, word: &str) -> bool {
-        match self.get(index) {
-            Some(Arg::Bytes(bytes)) => bytes.eq_ignore_ascii_case(word.as_bytes()),
-            Some(Arg::Keyword(other)) => other.eq_ignore_ascii_case(word),
-            _ => false,
+        // Keywords of the table are upper-case, too.
+        match self.slots.get(index.wrapping_sub(self.shift)) {
+            Some(&Slot::Keyword(other)) => other == word,
+            Some(Slot::Int(_) | Slot::Double(_)) => false,
+            _ => self.get(index).is_some_and(|arg| match arg {
+                Arg::Bytes(bytes) => bytes.eq_ignore_ascii_case(word.as_bytes()),
+                Arg::Keyword(other) => other.eq_ignore_ascii_case(word),
+                Arg::Int(_) | Arg::Double(_) => false,
+            }),
         }
     }
 

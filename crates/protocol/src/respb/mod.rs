@@ -4,6 +4,7 @@
 //! [`encode_reply`] writes replies; [`frame`] holds the numbers that both directions share;
 //! [`StringFrame`] is what logs mostly consist of.
 
+mod ahead;
 pub mod encode;
 pub mod encode_reply;
 pub mod frame;

@@ -40,7 +40,7 @@ pub(super) fn argv<'a>(visible: &[u8], args: &mut impl ArgVisitor) -> Option<(Lo
 
 /// `[u32 total]` at `at`, then arguments of `u32` length each.
 #[inline(always)]
-fn arguments(visible: &[u8], at: usize, named: bool, args: &mut impl ArgVisitor) -> Option<Long> {
+pub(super) fn arguments(visible: &[u8], at: usize, named: bool, args: &mut impl ArgVisitor) -> Option<Long> {
     let total = u32::from_be_bytes(*visible.get(at..)?.first_chunk()?);
     // An argument takes four bytes at least: fewer than the limit on arguments without counting them.
     if total >= 4 * ROOMY_ARGUMENTS {

@@ -1,76 +1,203 @@
-//! Core layouts with options of which none is given, and XADD's, in straight code.
+//! Core layouts that are common, but not the commonest, in straight code; for all others, and for options that are
+//! given, the table is read ahead.
 //!
-//! Owns no rule: what is here is a shorter way to what [`super::walk`] does. Nothing is handed out unless the whole
-//! frame is there and within what a visitor takes without being asked; whatever is odd is left to the walk, which names
-//! the error.
+//! Owns no rule: what is here is a shorter way to what [`super::walk`] does. Whatever is odd is left to the walk, which
+//! names the error.
 
+use super::ahead;
 use super::frame::HEADER_LEN;
-use super::request::{blob32, str16};
+use super::module::Long;
+use super::request::{blob32, i64_at, str16};
 use crate::request::{ArgVisitor, STEP_ARGUMENTS_MAX};
 use crate::table::Shape;
 
-/// Where the key's bytes begin.
-const KEY_AT: usize = HEADER_LEN + 2;
-/// Pairs behind a key and an id.
-const PAIRS_MAX: u16 = (STEP_ARGUMENTS_MAX as u16 - 2) / 2;
+/// Items of a list before one argument: what a visitor takes without being asked.
+const ITEMS_MAX: u16 = STEP_ARGUMENTS_MAX as u16 - 1;
 
-/// The fields of a frame of one of three shapes at the start of `visible`, and the frame's length; nothing when nothing
-/// was handed out.
+/// A field, or several: read as a whole before anything of it is handed out.
+trait Piece {
+    /// What was read.
+    type Read<'v>;
+    /// How many arguments there are.
+    const ARGUMENTS: u8;
+    /// Reads it at `at`; and the offset behind it.
+    fn read(visible: &[u8], at: usize) -> Option<(Self::Read<'_>, usize)>;
+    /// Hands it out.
+    fn give(read: Self::Read<'_>, args: &mut impl ArgVisitor);
+}
+
+/// `str16`, `blob32`, `i64`, `f64`.
+struct S;
+struct B;
+struct I;
+struct D;
+
+impl Piece for S {
+    type Read<'v> = (usize, &'v [u8]);
+    const ARGUMENTS: u8 = 1;
+    #[inline(always)]
+    fn read(visible: &[u8], at: usize) -> Option<(Self::Read<'_>, usize)> {
+        let (text, end) = str16(visible, at)?;
+        Some(((at + 2, text), end))
+    }
+    #[inline(always)]
+    fn give((at, text): Self::Read<'_>, args: &mut impl ArgVisitor) {
+        args.bytes(at, text);
+    }
+}
+
+impl Piece for B {
+    type Read<'v> = (usize, &'v [u8]);
+    const ARGUMENTS: u8 = 1;
+    #[inline(always)]
+    fn read(visible: &[u8], at: usize) -> Option<(Self::Read<'_>, usize)> {
+        let (text, end) = blob32(visible, at)?;
+        Some(((at + 4, text), end))
+    }
+    #[inline(always)]
+    fn give((at, text): Self::Read<'_>, args: &mut impl ArgVisitor) {
+        args.bytes(at, text);
+    }
+}
+
+impl Piece for I {
+    type Read<'v> = i64;
+    const ARGUMENTS: u8 = 1;
+    #[inline(always)]
+    fn read(visible: &[u8], at: usize) -> Option<(i64, usize)> {
+        Some((i64_at(visible, at)?, at + 8))
+    }
+    #[inline(always)]
+    fn give(value: i64, args: &mut impl ArgVisitor) {
+        args.int(value);
+    }
+}
+
+impl Piece for D {
+    type Read<'v> = f64;
+    const ARGUMENTS: u8 = 1;
+    #[inline(always)]
+    fn read(visible: &[u8], at: usize) -> Option<(f64, usize)> {
+        let value = f64::from_bits(i64_at(visible, at)? as u64);
+        (!value.is_nan()).then_some((value, at + 8))
+    }
+    #[inline(always)]
+    fn give(value: f64, args: &mut impl ArgVisitor) {
+        args.double(value);
+    }
+}
+
+impl<P: Piece, Q: Piece> Piece for (P, Q) {
+    type Read<'v> = (P::Read<'v>, Q::Read<'v>);
+    const ARGUMENTS: u8 = P::ARGUMENTS + Q::ARGUMENTS;
+    #[inline(always)]
+    fn read(visible: &[u8], at: usize) -> Option<(Self::Read<'_>, usize)> {
+        let (first, at) = P::read(visible, at)?;
+        let (second, end) = Q::read(visible, at)?;
+        Some(((first, second), end))
+    }
+    #[inline(always)]
+    fn give((first, second): Self::Read<'_>, args: &mut impl ArgVisitor) {
+        P::give(first, args);
+        Q::give(second, args);
+    }
+}
+
+/// The fields of a core frame at the start of `visible`, and the frame's length, or where the walk goes on; nothing
+/// when nothing was handed out.
 #[inline(always)]
-pub(super) fn fields(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Option<usize> {
-    let (key, at) = str16(visible, HEADER_LEN)?;
+pub(super) fn fields(shape: Shape, opcode: u16, visible: &[u8], args: &mut impl ArgVisitor) -> Option<Long> {
     match shape {
-        Shape::SO => {
-            no_options(visible, at)?;
-            args.bytes(KEY_AT, key);
-            args.options(0);
-            Some(at + 1)
+        Shape::SO => optional::<S>(opcode, visible, args),
+        Shape::SBO => optional::<(S, B)>(opcode, visible, args),
+        Shape::SSO => optional::<(S, S)>(opcode, visible, args),
+        Shape::SIO => optional::<(S, I)>(opcode, visible, args),
+        Shape::SIIO => optional::<(S, (I, I))>(opcode, visible, args),
+        Shape::SSSO => optional::<(S, (S, S))>(opcode, visible, args),
+        Shape::SSI => whole::<(S, (S, I))>(visible, args),
+        Shape::SDS => whole::<(S, (D, S))>(visible, args),
+        Shape::LD => {
+            let (count, at) = (count(visible, HEADER_LEN)?, HEADER_LEN + 2);
+            if count > ITEMS_MAX {
+                return ahead::command(opcode, visible, args);
+            }
+            let (timeout, end) = D::read(visible, behind_items::<S>(visible, count, at)?)?;
+            give_items::<S>(visible, count, at, args);
+            args.double(timeout);
+            Some(Long::Done(end))
         }
+        Shape::SSL => behind_two::<S>(opcode, visible, args),
+        Shape::SSLSB => behind_two::<(S, B)>(opcode, visible, args),
         Shape::SOLDS => {
-            no_options(visible, at)?;
-            let (count, score_at) = (count(visible, at + 1)?, at + 3);
-            let score = f64::from_be_bytes(*visible.get(score_at..)?.first_chunk()?);
-            let (member, end) = str16(visible, score_at + 8)?;
-            if count != 1 || score.is_nan() {
-                return None;
+            let (key, at) = S::read(visible, HEADER_LEN)?;
+            let is_one = *visible.get(at)? == 0 && count(visible, at + 1)? == 1;
+            if !is_one {
+                return ahead::command(opcode, visible, args);
             }
-            args.bytes(KEY_AT, key);
+            let (pair, end) = <(D, S)>::read(visible, at + 3)?;
+            S::give(key, args);
             args.options(0);
-            args.double(score);
-            args.bytes(score_at + 10, member);
-            Some(end)
+            <(D, S)>::give(pair, args);
+            Some(Long::Done(end))
         }
-        Shape::SSLSB => {
-            let (second, list_at) = str16(visible, at)?;
-            let count = count(visible, list_at).filter(|count| (1..=PAIRS_MAX).contains(count))?;
-            // Once over the lengths, to know that all of the list is there, and once to hand it out.
-            let mut end = list_at + 2;
-            for _ in 0..count {
-                end = blob32(visible, str16(visible, end)?.1)?.1;
-            }
-            args.bytes(KEY_AT, key);
-            args.bytes(at + 2, second);
-            let mut at = list_at + 2;
-            for _ in 0..count {
-                let (first, middle) = str16(visible, at)?;
-                let (second, behind) = blob32(visible, middle)?;
-                args.bytes(at + 2, first);
-                args.bytes(middle + 4, second);
-                at = behind;
-            }
-            Some(end)
-        }
+        Shape::Ahead => ahead::command(opcode, visible, args),
         _ => None,
     }
 }
 
-/// Nothing where an option is given, or the bits are not there yet.
+/// Nothing but this.
 #[inline(always)]
-fn no_options(visible: &[u8], at: usize) -> Option<()> {
-    visible.get(at).filter(|bits| **bits == 0).map(|_| ())
+fn whole<P: Piece>(visible: &[u8], args: &mut impl ArgVisitor) -> Option<Long> {
+    let (read, end) = P::read(visible, HEADER_LEN)?;
+    P::give(read, args);
+    Some(Long::Done(end))
+}
+
+/// This, and options.
+#[inline(always)]
+fn optional<P: Piece>(opcode: u16, visible: &[u8], args: &mut impl ArgVisitor) -> Option<Long> {
+    let (read, at) = P::read(visible, HEADER_LEN)?;
+    let bits = *visible.get(at)?;
+    P::give(read, args);
+    if bits != 0 {
+        return Some(ahead::options((opcode, P::ARGUMENTS, at), visible, args));
+    }
+    args.options(0);
+    Some(Long::Done(at + 1))
+}
+
+/// Two strings, and a list that ends the frame.
+#[inline(always)]
+fn behind_two<P: Piece>(opcode: u16, visible: &[u8], args: &mut impl ArgVisitor) -> Option<Long> {
+    let (two, at) = <(S, S)>::read(visible, HEADER_LEN)?;
+    let (count, at) = (count(visible, at)?, at + 2);
+    if count > (STEP_ARGUMENTS_MAX as u16 - 2) / u16::from(P::ARGUMENTS) {
+        return ahead::command(opcode, visible, args);
+    }
+    // Once over the lengths, to know that all of the list is there, and once to hand it out.
+    let end = behind_items::<P>(visible, count, at)?;
+    <(S, S)>::give(two, args);
+    give_items::<P>(visible, count, at, args);
+    Some(Long::Done(end))
 }
 
 #[inline(always)]
 fn count(visible: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*visible.get(at..)?.first_chunk()?))
+}
+
+/// Behind the items of a list.
+#[inline(always)]
+fn behind_items<P: Piece>(visible: &[u8], count: u16, at: usize) -> Option<usize> {
+    (0..count).try_fold(at, |at, _| Some(P::read(visible, at)?.1))
+}
+
+/// Hands out items that are there.
+#[inline(always)]
+fn give_items<P: Piece>(visible: &[u8], count: u16, mut at: usize, args: &mut impl ArgVisitor) {
+    for _ in 0..count {
+        let Some((item, behind)) = P::read(visible, at) else { return };
+        P::give(item, args);
+        at = behind;
+    }
 }

@@ -191,8 +191,8 @@ impl RequestDecoder {
     }
 
     /// Decodes the frame at the start of `input` if it is a whole module frame of a common layout, a whole ARGV frame,
-    /// or one of the core layouts of `plain`; otherwise [`decode`](Self::decode) must be called next, with the same
-    /// bytes and the same visitor. It is straight code too; in [`decode_whole`](Self::decode_whole) it would take
+    /// or one of the core layouts that [`decode_whole`](Self::decode_whole) leaves; otherwise [`decode`](Self::decode)
+    /// must be called next, with the same bytes and the same visitor. It keeps no state in between either; in [`decode_whole`](Self::decode_whole) it would take
     /// registers from the frames that are far more common, so a loop over a full buffer calls that first and this
     /// behind it.
     #[inline(always)]
@@ -208,11 +208,12 @@ impl RequestDecoder {
         let (long, frame) = match self.shapes[usize::from(u16::from_ne_bytes([o1, o0]))] {
             Shape::Module => module::module(input, args)?,
             Shape::Argv => module::argv(input, args)?,
-            shape @ (Shape::SO | Shape::SOLDS | Shape::SSLSB) => {
-                let len = plain::fields(shape, input, args)?;
-                (Long::Done(len), Frame::Core(u16::from_be_bytes([o1, o0])))
+            Shape::Walked => return None,
+            // What has straight code in `decode_whole` and comes here is not whole, or odd; but for SBO with options.
+            shape => {
+                let opcode = u16::from_be_bytes([o1, o0]);
+                (plain::fields(shape, opcode, input, args)?, Frame::Core(opcode))
             }
-            _ => return None,
         };
         let channel = u16::from_be_bytes([c1, c0]);
         let len = match long {
@@ -408,7 +409,7 @@ enum Straight {
 #[inline(always)]
 fn straight(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Straight {
     match shape {
-        Shape::Walked | Shape::L | Shape::Module | Shape::Argv => Straight::No,
+        Shape::Walked | Shape::Ahead | Shape::L | Shape::Module | Shape::Argv => Straight::No,
         Shape::SO | Shape::SOLDS | Shape::SSLSB => Straight::No,
         Shape::Empty => Straight::Done(HEADER_LEN),
         Shape::LSB => pairs(visible, HEADER_LEN, None, args),
@@ -441,19 +442,18 @@ pub(super) fn blob32(visible: &[u8], at: usize) -> Option<(&[u8], usize)> {
 }
 
 #[inline(always)]
-fn i64_at(visible: &[u8], at: usize) -> Option<i64> {
+pub(super) fn i64_at(visible: &[u8], at: usize) -> Option<i64> {
     Some(i64::from_be_bytes(*visible.get(at..)?.first_chunk()?))
 }
 
 /// Layouts without a list: nothing is handed out before all of it is there.
 #[inline(always)]
 fn scalars(shape: Shape, visible: &[u8], args: &mut impl ArgVisitor) -> Option<usize> {
+    if !matches!(shape, Shape::SS | Shape::SB | Shape::SI | Shape::SII) {
+        return None;
+    }
     let (key, at) = str16(visible, HEADER_LEN)?;
     Some(match shape {
-        Shape::S => {
-            args.bytes(KEY_AT, key);
-            at
-        }
         Shape::SS => {
             let (second, end) = str16(visible, at)?;
             args.bytes(KEY_AT, key);

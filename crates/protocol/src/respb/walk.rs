@@ -12,25 +12,25 @@ use crate::table::{Field, Kind, List, Options};
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     /// Offset in the frame of what is read next; 0 at the start of a payload.
-    at: usize,
+    pub(super) at: usize,
     /// Arguments handed out, the name included.
-    arguments: u32,
+    pub(super) arguments: u32,
     /// The field.
-    field: u8,
+    pub(super) field: u8,
     /// Inside a list: the item's field. Inside options: the bit's field.
-    sub: u8,
+    pub(super) sub: u8,
     /// Inside options: the bit.
-    bit: u8,
+    pub(super) bit: u8,
     /// Inside a list or options, or at a field's start.
-    inside: bool,
+    pub(super) inside: bool,
     /// Inside options: the bits.
-    bits: u16,
+    pub(super) bits: u16,
     /// Inside a list: items to come. In an ARGV frame: the end of the frame.
-    left: u32,
+    pub(super) left: u32,
     /// Inside a transposed list: where its items begin.
-    items_at: usize,
+    pub(super) items_at: usize,
     /// Inside a transposed list that is there as a whole: the item whose field `sub` is handed out next.
-    column_at: usize,
+    pub(super) column_at: usize,
 }
 
 /// A field's value.
@@ -55,6 +55,12 @@ impl Walk {
         items_at: 0,
         column_at: 0,
     };
+
+    /// Before a field, when so many arguments, the name included, have been handed out.
+    #[inline(always)]
+    pub(super) fn before(field: u8, at: usize, arguments: u32) -> Walk {
+        Walk { at, field, arguments, ..Walk::START }
+    }
 
     /// In the list that is field `field`, before the item at `at`, after the straight code handed out what precedes.
     pub(super) fn in_list(field: u8, left: u32, at: usize) -> Walk {
@@ -231,17 +237,20 @@ impl Walk {
 }
 
 /// Whether these bits may stand together.
+#[inline]
 pub(super) fn check_bits(options: &Options, bits: u16) -> Result<(), Malformed> {
     if u32::from(bits) >> options.bits.len() != 0 {
         return Err(Malformed::UnknownBit);
     }
-    if options.exclusive.iter().any(|set| (set & bits).count_ones() > 1) {
+    if options.exclusive.iter().any(|set| !(set & bits).is_power_of_two() && set & bits != 0) {
         return Err(Malformed::ExclusiveBits);
     }
-    let lacks =
-        |(i, bit): (usize, &crate::table::Bit)| bits >> i & 1 == 1 && bits & bit.requires != bit.requires;
-    if options.bits.iter().enumerate().any(lacks) {
-        return Err(Malformed::MissingBit);
+    let mut left = bits;
+    while let Some(bit) = options.bits.get(left.trailing_zeros() as usize) {
+        if bits & bit.requires != bit.requires {
+            return Err(Malformed::MissingBit);
+        }
+        left &= left - 1;
     }
     Ok(())
 }

@@ -195,7 +195,7 @@ pub enum Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Shape {
-    /// Walked, or no opcode of this version.
+    /// No opcode of this version, or limits are so low that everything is walked.
     Walked,
     /// No payload.
     Empty,
@@ -231,6 +231,35 @@ pub enum Shape {
     Module,
     /// No layout of a command: ARGV.
     Argv,
+    /// `str16 str16 i64`
+    SSI,
+    /// `str16 f64 str16`
+    SDS,
+    /// `str16 str16 opts8`
+    SSO,
+    /// `str16 i64 opts8`
+    SIO,
+    /// `str16 i64 i64 opts8`
+    SIIO,
+    /// `str16 str16 str16 opts8`
+    SSSO,
+    /// `str16 str16 list16(str16)` without a count
+    SSL,
+    /// `list16(str16) f64` without a count
+    LD,
+    /// Another layout: read ahead from the table where a frame is there as a whole.
+    Ahead,
+}
+
+impl Layout {
+    /// The options that are field `number`.
+    pub(crate) fn options(&self, number: usize) -> Option<&'static Options> {
+        let Layout::Fields { fields, .. } = self else { return None };
+        match fields.get(number)?.kind {
+            Kind::Options(options) => Some(options),
+            _ => None,
+        }
+    }
 }
 
 /// One field of a layout.

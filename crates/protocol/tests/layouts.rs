@@ -1,0 +1,188 @@
+//! Every typed layout, read in the decoder's shorter ways and walked field by field: frames that are whole, that come
+//! in two pieces, that are broken, and visitors that have no more room.
+//!
+//! Owns the frames, which are made from the table and a seed. The vectors (`vectors.rs`) say what is right.
+
+use weft_protocol::respb::{Frame, RequestDecoder};
+use weft_protocol::table::{self, CORE_OPCODES, Field, Kind, Layout};
+use weft_protocol::{ArgVisitor, Limits, Outcome, WireError};
+
+/// Frames of each layout.
+const ROUNDS: usize = 120;
+const SEED: u64 = 0x5eed_0f1a_1a70_0e75;
+
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+    fn bytes(&mut self) -> Vec<u8> {
+        let len = if self.one_in(40) { 300 } else { self.below(6) };
+        (0..len).map(|_| self.next() as u8).collect()
+    }
+}
+
+/// Appends a field that is right, as a rule.
+fn put(field: &Field, rng: &mut Rng, frame: &mut Vec<u8>) {
+    match &field.kind {
+        Kind::Str16 => {
+            let text = rng.bytes();
+            frame.extend((text.len() as u16).to_be_bytes());
+            frame.extend(text);
+        }
+        Kind::Blob32 => {
+            let text = rng.bytes();
+            frame.extend((text.len() as u32).to_be_bytes());
+            frame.extend(text);
+        }
+        Kind::I64 => frame.extend(rng.next().to_be_bytes()),
+        Kind::F64 if rng.one_in(30) => frame.extend(f64::NAN.to_be_bytes()),
+        Kind::F64 => frame.extend((rng.below(1000) as f64 / 8.0).to_be_bytes()),
+        Kind::U16 => frame.extend((rng.next() as u16).to_be_bytes()),
+        Kind::U8 => frame.push(rng.next() as u8),
+        Kind::Enum(values) => {
+            let none = usize::from(rng.one_in(20));
+            frame.push(rng.below(values.len() + none) as u8);
+        }
+        Kind::List(list) => {
+            let count = if rng.one_in(10) { 20 } else { rng.below(4) };
+            frame.extend((count as u16).to_be_bytes());
+            for _ in 0..count {
+                list.items.iter().for_each(|item| put(item, rng, frame));
+            }
+        }
+        Kind::Options(options) => {
+            let any = 1_u16 << options.bits.len();
+            let bits = match rng.below(4) {
+                0 => 0,
+                1 => rng.next() as u16 % any,
+                _ => 1 << rng.below(options.bits.len()),
+            };
+            frame.push(bits as u8);
+            let given = options.bits.iter().enumerate().filter(|(place, _)| bits >> place & 1 == 1);
+            given.for_each(|(_, bit)| bit.fields.iter().for_each(|field| put(field, rng, frame)));
+        }
+    }
+}
+
+/// What it was handed, and how much more it takes.
+#[derive(Debug)]
+struct Told {
+    all: Vec<String>,
+    room: usize,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self { all: Vec::new(), room: usize::MAX }
+    }
+}
+
+impl Told {
+    fn push(&mut self, text: String) {
+        self.all.push(text);
+        self.room = self.room.saturating_sub(1);
+    }
+}
+
+impl ArgVisitor for Told {
+    fn bytes(&mut self, offset: usize, bytes: &[u8]) {
+        self.push(format!("{offset}: {}", bytes.escape_ascii()));
+    }
+    fn int(&mut self, value: i64) {
+        self.push(format!("int {value}"));
+    }
+    fn double(&mut self, value: f64) {
+        self.push(format!("double {value}"));
+    }
+    fn keyword(&mut self, word: &'static str) {
+        self.push(word.into());
+    }
+    fn options(&mut self, bits: u16) {
+        // That there are none is not told on the shortest ways.
+        if bits != 0 {
+            self.all.push(format!("options {bits}"));
+        }
+    }
+    fn has_room(&self) -> bool {
+        self.room > 0
+    }
+    fn quoted(&mut self, offset: usize, raw: &[u8]) {
+        self.bytes(offset, raw);
+    }
+}
+
+/// What a decoder makes of a frame: its length and arguments, or the error.
+type Made = Result<(usize, Vec<String>), Option<WireError>>;
+
+/// Feeds pieces that end at `cuts`, and all; a visitor that takes so much before it is asked again.
+fn made(mut decoder: RequestDecoder, input: &[u8], cut: Option<usize>, room: usize) -> Made {
+    let mut told = Told { room, ..Told::default() };
+    for end in cut.into_iter().chain([input.len()]) {
+        loop {
+            match decoder.decode(&input[..end], &mut told) {
+                Outcome::Complete(frame) => {
+                    assert!(matches!(frame.frame, Frame::Core(_)) && frame.rest.len() == end - frame.len);
+                    return Ok((frame.len, told.all));
+                }
+                Outcome::Incomplete { need } if need > end => break,
+                Outcome::Incomplete { .. } => {
+                    assert_eq!(told.room, 0, "it stopped without a reason");
+                    told.room = room;
+                }
+                Outcome::Invalid(error) => return Err(Some(error)),
+            }
+        }
+    }
+    Err(None)
+}
+
+#[test]
+fn every_layout_is_read_as_it_is_walked() {
+    let (mut rng, limits) = (Rng(SEED), Limits::DEFAULT);
+    let (mut layouts, mut whole) = (0, 0);
+    for opcode in 0..CORE_OPCODES as u16 {
+        let Some(id) = table::by_opcode(opcode) else { continue };
+        let Layout::Fields { fields, .. } = id.spec().layout else { continue };
+        layouts += 1;
+        for round in 0..ROUNDS {
+            let mut input = [opcode.to_be_bytes(), [0, 7]].concat();
+            fields.iter().for_each(|field| put(field, &mut rng, &mut input));
+            if rng.one_in(4) {
+                let at = 4 + rng.below(input.len() - 3);
+                if let Some(byte) = input.get_mut(at) {
+                    *byte = rng.next() as u8;
+                }
+            }
+            if rng.one_in(2) {
+                let behind = rng.bytes();
+                input.extend(behind);
+            }
+            if rng.one_in(8) {
+                input.truncate(4 + rng.below(input.len() - 3));
+            }
+            let walked = made(RequestDecoder::walking(limits), &input, None, usize::MAX);
+            whole += usize::from(walked.is_ok());
+            let cut = Some(rng.below(input.len() + 1));
+            for (cut, room) in [(None, usize::MAX), (cut, usize::MAX), (None, 1 + rng.below(12)), (cut, 1)] {
+                let read = made(RequestDecoder::new(limits), &input, cut, room);
+                let name = id.spec().name;
+                assert_eq!(
+                    read, walked,
+                    "{name}, round {round}, cut {cut:?}, room {room}, seed {SEED:#x}: {input:02x?}"
+                );
+            }
+        }
+    }
+    assert!(layouts > 150 && whole > layouts * ROUNDS / 2, "{layouts} layouts, {whole} whole frames");
+}
