@@ -3,6 +3,7 @@ order, over few connections; what happens when it is lost. The same tests run wi
 and with `weft serve`. Does not own: the wires in front (`test_respb`, `test_real_use`), what commands do."""
 
 import http.client
+import itertools
 import json
 import socket
 import threading
@@ -477,6 +478,31 @@ class Lost(unittest.TestCase):
         self.relay.wait_for_request(b"half-closed")
         self.relay.go_on()
         self.assertEqual(wire.until_closed(), b":1\r\n" + b"".join(b":%d\r\n" % number for number in range(1, 151)))
+
+    def test_a_half_closed_client_keeps_what_it_watches_until_its_exec(self):
+        """Whatever of what it has sent was decoded when it ended its sending."""
+        for protocol, pad, is_changed in itertools.product((2, 3), (10, 100_000), (False, True)):
+            with self.subTest(protocol=protocol, pad=pad, is_changed=is_changed):
+                wire, look = self.connect(), f"look-{protocol}-{pad}-{is_changed}"
+                wire.call("HELLO", protocol)
+                wire.call("SET", "watched", "old")
+                self.relay.hold_behind = look.encode()
+                wire.send(request("WATCH", "watched") + request("GET", look))
+                self.relay.wait_for_request(look.encode())
+                queued = request("SET", "pad", "p" * pad) + request("SET", "watched", "mine")
+                wire.send(request("MULTI") + queued + request("EXEC"))
+                wire.socket.shutdown(socket.SHUT_WR)
+                with self.backend.connect() as direct:
+                    # What comes later is answered: the end has been read.
+                    self.connect().call("PING")
+                    if is_changed:
+                        direct.call("SET", "watched", "other")
+                    self.relay.hold_behind = None
+                    self.relay.go_on()
+                    self.assertEqual([wire.reply() for _ in range(5)], ["+OK", None, "+OK", "+QUEUED", "+QUEUED"])
+                    self.assertEqual(wire.reply(), None if is_changed else ["+OK", "+OK"])
+                    self.assertEqual(wire.until_closed(), b"")
+                    self.assertEqual(direct.call("GET", "watched"), "other" if is_changed else "mine")
 
     def test_channels_of_a_half_closed_client_get_their_replies(self):
         """What blocks is given up; what is under way is answered, with what waits behind it, on each channel."""
