@@ -133,21 +133,21 @@ impl Upstream {
     /// The server has nobody who blocks over that connection: the request that does may have been behind, since the two
     /// go over different ones. If its reply is not there by then it is woken again at the next look.
     pub(crate) fn not_woken(&mut self, at: u32, attempt: u64, front: &mut impl Front) {
-        if self.to_be_woken(at, attempt).is_some() {
+        if self.end_to_tell(at, attempt).is_some() {
             return self.still_asleep.push((at, attempt));
         }
         self.woken(at, attempt, front);
     }
     pub(crate) fn wake_again(&mut self, front: &mut impl Front) {
         for (at, attempt) in std::mem::take(&mut self.still_asleep) {
-            match self.to_be_woken(at, attempt) {
+            match self.end_to_tell(at, attempt) {
                 Some(end) => self.wake(at, end, front),
                 None => self.woken(at, attempt, front),
             }
         }
     }
     /// How the request is to end that blocks over that connection, if that was said.
-    fn to_be_woken(&mut self, at: u32, attempt: u64) -> Option<End> {
+    fn end_to_tell(&mut self, at: u32, attempt: u64) -> Option<End> {
         let link = self.link(at).filter(|link| link.attempt == attempt)?;
         link.due().iter().find_map(|due| if let Expect::Block(end) = due.expect { end } else { None })
     }

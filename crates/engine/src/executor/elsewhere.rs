@@ -28,8 +28,8 @@ impl Executor<'_> {
         has_run
     }
 
-    /// A session gives back the connection over which it watches keys: it will send no EXEC. One that comes all the same
-    /// does nothing.
+    /// A session gives back the connection over which it watches keys: it will send no EXEC. One that comes all the
+    /// same does nothing.
     pub fn give_back_elsewhere(&mut self, session: &Session) {
         if session.watches > 0 {
             self.core.local.forwards.give_back(session);

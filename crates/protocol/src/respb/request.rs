@@ -192,8 +192,8 @@ impl RequestDecoder {
 
     /// Decodes the frame at the start of `input` if it is a whole module frame of a common layout, a whole ARGV frame,
     /// or one of the core layouts that [`decode_whole`](Self::decode_whole) leaves; otherwise [`decode`](Self::decode)
-    /// must be called next, with the same bytes and the same visitor. It keeps no state in between either; in [`decode_whole`](Self::decode_whole) it would take
-    /// registers from the frames that are far more common, so a loop over a full buffer calls that first and this
+    /// must be called next, with the same bytes and the same visitor. In [`decode_whole`](Self::decode_whole) it would
+    /// take registers from the frames that are far more common, so a loop over a full buffer calls that first and this
     /// behind it.
     #[inline(always)]
     pub fn decode_long<'a>(
