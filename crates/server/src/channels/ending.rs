@@ -187,16 +187,12 @@ impl Channels {
     /// The same client: channels of the next pages that watch keys over a connection behind and have nothing left to
     /// run. Nothing once all have been looked at.
     pub(crate) fn idle_watchers(&mut self) -> Option<Vec<u16>> {
-        let mut idle = Vec::new();
-        let first = self.unwatched_pages;
-        if self.table.page(first).is_none() {
-            return None;
-        }
-        self.unwatched_pages += ENDS_PAGES_PER_LOOK;
-        for places in (first..self.unwatched_pages).map_while(|page| self.table.page(page)) {
-            let watches = |place: &Place| matches!(place, Place::Open(open) if open.client.watches_in_vain());
-            idle.extend(places.filter(|(_, place)| watches(place)).map(|(number, _)| number));
-        }
+        let (first, end) = (self.unwatched_pages, self.unwatched_pages + ENDS_PAGES_PER_LOOK);
+        let mut pages = (first..end).map_while(|page| self.table.page(page)).peekable();
+        pages.peek()?;
+        let watches = |place: &Place| matches!(place, Place::Open(open) if open.client.watches_in_vain());
+        let idle = pages.flatten().filter(|(_, place)| watches(place)).map(|(number, _)| number).collect();
+        self.unwatched_pages = end;
         Some(idle)
     }
     /// Somebody else is writing the last reply of a channel.
