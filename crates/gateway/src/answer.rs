@@ -13,7 +13,7 @@ use weft_engine::mailbox::Recipient;
 use weft_engine::tracking::Names;
 
 use crate::dial::{Checks, UNCHECKED};
-use crate::link::{Due, Expect, Link, OK, Tried};
+use crate::link::{Asleep, Due, Expect, Link, OK, Tried};
 use crate::scripts::words;
 
 /// Whose a request is, and which of his.
@@ -118,10 +118,10 @@ pub(crate) enum Next {
     GoOn,
     /// The connection is nobody's any more.
     Free,
-    /// Who blocks at this place, over the connection of this attempt, was woken.
-    Woken(u32, u64),
-    /// He was not, and maybe has not begun to block.
-    NotWoken(u32, u64),
+    /// This one was woken.
+    Woken(Asleep),
+    /// It was not, and maybe has not begun to block.
+    NotWoken(Asleep),
     /// One answer less must come before somebody else has the connection.
     Cleared,
     /// The request has found nothing: it waits, over a connection of its own.
@@ -209,8 +209,8 @@ fn of_gateway(link: &mut Link, expect: &Expect, place: Range<usize>) -> Next {
         Expect::Role if !is_error(bytes) && words(bytes).next().is_none_or(|role| role != b"master") => {
             return Next::End(NO_MASTER.into());
         }
-        Expect::Unblock(at, attempt) if bytes == b":0\r\n" => return Next::NotWoken(*at, *attempt),
-        Expect::Unblock(at, attempt) => return Next::Woken(*at, *attempt),
+        Expect::Unblock(asleep) if bytes == b":1\r\n" => return Next::Woken(*asleep),
+        Expect::Unblock(asleep) => return Next::NotWoken(*asleep),
         // Nothing is noted then of what is read; the next read asks again.
         Expect::Tracking => link.tracks = bytes == OK,
         // Those that answer by a line answer OK.

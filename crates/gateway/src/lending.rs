@@ -10,7 +10,7 @@ use weft_protocol::resp::encode::request;
 use crate::answer::{Answer, Front, Whose, deliver, ended, unreachable};
 use crate::blocks::Since;
 use crate::leases::Waiting;
-use crate::link::{Due, Expect};
+use crate::link::{Asleep, Due, Expect};
 use crate::upstream::Upstream;
 
 /// How often the server is asked to wake who blocks over one of its connections; each time a look after the one before.
@@ -83,7 +83,7 @@ impl Upstream {
             let Waiting { to, bytes, expect, db, silent, skip, since, .. } = waiting;
             if let Some(link) = self.link(at) {
                 (link.owner, link.watches, link.watched) = (Some(to.to), matches!(expect, Expect::Watch), 0);
-                (link.lends, link.wakes) = (link.lends + 1, 0);
+                link.lends += 1;
             }
             self.leases.owners.insert(to.client(), at);
             let until_ms = since.late_ms(&self.options, self.now_ms);
@@ -125,50 +125,49 @@ impl Upstream {
     }
     /// What was to wake whoever blocked over a leased connection has been answered, or will not be: it can wake nobody
     /// else.
-    pub(crate) fn woken(&mut self, at: u32, attempt: u64, front: &mut impl Front) {
+    pub(crate) fn woken(&mut self, Asleep { at, attempt, .. }: Asleep, front: &mut impl Front) {
         if self.link(at).is_some_and(|link| link.attempt == attempt) {
             self.cleared(at, front);
         }
     }
     /// The server has nobody who blocks over that connection: the request that does may have been behind, since the two
     /// go over different ones. If its reply is not there by then it is woken again at the next look.
-    pub(crate) fn not_woken(&mut self, at: u32, attempt: u64, front: &mut impl Front) {
-        if self.end_to_tell(at, attempt).is_some() {
-            return self.still_asleep.push((at, attempt));
+    pub(crate) fn not_woken(&mut self, asleep: Asleep, front: &mut impl Front) {
+        if self.end_to_tell(asleep).is_some() {
+            return self.still_asleep.push(asleep);
         }
-        self.woken(at, attempt, front);
+        self.woken(asleep, front);
     }
     pub(crate) fn wake_again(&mut self, front: &mut impl Front) {
-        for (at, attempt) in std::mem::take(&mut self.still_asleep) {
-            match self.end_to_tell(at, attempt) {
-                Some(end) => self.wake(at, end, front),
-                None => self.woken(at, attempt, front),
+        for asleep in std::mem::take(&mut self.still_asleep) {
+            match self.end_to_tell(asleep) {
+                Some(end) => self.wake(asleep, end, front),
+                None => self.woken(asleep, front),
             }
         }
     }
-    /// How the request is to end that blocks over that connection, if that was said.
-    fn end_to_tell(&mut self, at: u32, attempt: u64) -> Option<End> {
-        let link = self.link(at).filter(|link| link.attempt == attempt)?;
-        link.due().iter().find_map(|due| if let Expect::Block(end) = due.expect { end } else { None })
+    /// How a request that still blocks is to end.
+    fn end_to_tell(&mut self, Asleep { at, attempt, begin }: Asleep) -> Option<End> {
+        let due = self.link(at).filter(|link| link.attempt == attempt)?.due_at(begin)?;
+        if let Expect::Block(end) = due.expect { end } else { None }
     }
-    /// Has the server wake who blocks over a connection.
-    fn wake(&mut self, at: u32, end: End, front: &mut impl Front) {
+    /// Has the server wake who blocks by a request.
+    fn wake(&mut self, asleep: Asleep, end: End, front: &mut impl Front) {
+        let Asleep { at, begin, .. } = asleep;
         let Some(link) = self.link(at) else { return };
         link.wakes += 1;
-        let (id, resp2, attempt) = (link.id.to_string(), link.resp2, link.attempt);
-        let is_too_much = link.wakes > WAKES_MAX;
+        let (id, resp2, is_too_much) = (link.id.to_string(), link.resp2, link.wakes > WAKES_MAX);
         let reason = if end == End::Timeout { "TIMEOUT" } else { "ERROR" };
         let mut bytes = Vec::new();
         request(None, &Texts(&["CLIENT", "UNBLOCK", &id, reason]), &mut bytes);
         if !is_too_much && let Ok(shared) = self.shared(resp2, 0) {
-            return self.ask(shared, &[&bytes], None, Due::new(None, Expect::Unblock(at, attempt), true));
+            return self.ask(shared, &[&bytes], None, Due::new(None, Expect::Unblock(asleep), true));
         }
         // Nobody can be asked there to let it go, or is heard: as when it leaves.
-        let blocks = |due: &&Due| matches!(due.expect, Expect::Block(_));
         let told =
-            self.link(at).and_then(|link| link.due().iter().find(blocks).map(|due| (due.to, due.silent)));
+            self.link(at).and_then(|link| link.due_at(begin)).and_then(|due| Some((due.to?, due.silent)));
         self.forget(at);
-        if let Some((Some(to), silent)) = told {
+        if let Some((to, silent)) = told {
             deliver(front, to, silent, ended(end));
         }
         self.lend(front);
@@ -207,15 +206,17 @@ impl Upstream {
         }
         if let Some(&at) = self.leases.owners.get(&to.client) {
             let Some(link) = self.link(at) else { return };
+            let attempt = link.attempt;
             let Some(due) = link.due().iter_mut().find(|due| matches!(due.expect, Expect::Block(_))) else {
                 return;
             };
+            let asleep = Asleep { at, attempt, begin: due.begin };
             let is_first = matches!(due.expect, Expect::Block(None));
             due.expect = Expect::Block(Some(end));
-            // Until the server has answered nobody else may have the connection.
             if is_first {
-                link.owed += 1;
-                self.wake(at, end, front);
+                // Until the server has answered nobody else may have the connection.
+                (link.owed, link.wakes) = (link.owed + 1, 0);
+                self.wake(asleep, end, front);
             }
             return;
         }

@@ -72,8 +72,18 @@ pub(crate) enum Expect {
     Role,
     /// Nobody's: how it goes does not matter.
     Aside,
-    /// Nobody's: who blocked at this place, over the connection of this attempt, has been woken if he still did.
-    Unblock(u32, u64),
+    /// Nobody's: this one has been woken, if it was still asleep.
+    Unblock(Asleep),
+}
+
+/// A request that blocks over a connection of its own, and is to end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asleep {
+    /// The connection's place, and the attempt by which it was made.
+    pub(crate) at: u32,
+    pub(crate) attempt: u64,
+    /// Where the request begins among all bytes of it.
+    pub(crate) begin: u64,
 }
 
 /// A request that blocks, while it is tried without.
@@ -194,7 +204,7 @@ pub(crate) struct Link {
     pub(crate) watched: u32,
     /// How often it was lent.
     pub(crate) lends: u32,
-    /// How often the server was asked to wake its owner, who blocks.
+    /// How often the server was asked to wake its owner, who blocks by one request.
     pub(crate) wakes: u8,
     /// Answers that must come before somebody else has it: to what wakes who blocks over it, and could wake the next
     /// one, and to what leaves nothing of who had it.

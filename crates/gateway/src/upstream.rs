@@ -22,7 +22,7 @@ use crate::hub::Hub;
 use crate::kept_bytes::{KeptBytes, Share};
 use crate::lanes::Lane;
 use crate::leases::Leases;
-use crate::link::{Came, Due, EMPTY_BYTES_MAX, Expect, Link, Tried};
+use crate::link::{Asleep, Came, Due, EMPTY_BYTES_MAX, Expect, Link, Tried};
 use crate::options::Options;
 use crate::reply::{Changed, changed};
 
@@ -68,8 +68,8 @@ pub struct Upstream {
     dirty: Vec<u32>,
     /// Those that had more than one tick receives.
     unread: Vec<u32>,
-    /// Those whose clients are to be woken once more, by their places and attempts.
-    pub(crate) still_asleep: Vec<(u32, u64)>,
+    /// Requests that are to be woken once more.
+    pub(crate) still_asleep: Vec<Asleep>,
     attempts: u64,
     pub(crate) now_ms: u64,
     looked_ms: u64,
@@ -434,8 +434,8 @@ impl Upstream {
                     match next {
                         Next::GoOn => {}
                         Next::Free => self.free(at, front),
-                        Next::Woken(at, attempt) => self.woken(at, attempt, front),
-                        Next::NotWoken(at, attempt) => self.not_woken(at, attempt, front),
+                        Next::Woken(asleep) => self.woken(asleep, front),
+                        Next::NotWoken(asleep) => self.not_woken(asleep, front),
                         Next::Cleared => self.cleared(at, front),
                         Next::Wait(to, silent, resp2, tried) => {
                             let Tried { bytes, db, since, .. } = *tried;
@@ -548,8 +548,8 @@ impl Upstream {
         let stay: HashSet<u64> = staying.filter_map(|(due, ..)| Some(due.to?.client())).collect();
         for (due, bytes, sent) in unanswered {
             self.is_tried(&due);
-            if let Expect::Unblock(at, attempt) = due.expect {
-                self.not_woken(at, attempt, front);
+            if let Expect::Unblock(asleep) = due.expect {
+                self.not_woken(asleep, front);
             }
             let Some(to) = due.to else { continue };
             let error = match was_up && is_shared && !stay.contains(&to.client()) {

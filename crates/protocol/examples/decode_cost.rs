@@ -76,8 +76,8 @@ impl Fold {
     }
 }
 
-/// Commands whose layouts no straight code knows.
-const WALKED: [(&str, &str); 5] = [
+/// Commands of less common layouts, or with options.
+const OTHERS: [(&str, &str); 5] = [
     ("setex", "SET KEY vvvvvvvvvvvvvvvv NX PX 30000"),
     ("brpop", "BRPOP KEY 5"),
     ("xadd", "XADD KEY MAXLEN ~ 10 1-1 payload vvvvvvvvvvvvvvvv"),
@@ -112,7 +112,7 @@ pub(crate) fn stream(workload: &str, binary: bool) -> Stream {
                 argv.extend((0..10).map(key));
             }
             words => {
-                let words = WALKED.iter().find(|(name, _)| *name == words).expect("a workload").1;
+                let words = OTHERS.iter().find(|(name, _)| *name == words).expect("a workload").1;
                 let word = |word: &str| if word == "KEY" { key(0) } else { word.as_bytes().to_vec() };
                 argv.extend(words.split(' ').map(word));
             }

@@ -104,7 +104,7 @@ impl Client {
     }
     /// Whether it keeps a connection behind for keys that it watches, if its peer sends no more.
     pub(crate) fn watches_in_vain(&self) -> bool {
-        self.session.watches > 0 && self.may_go_on()
+        self.session.watches_elsewhere() && self.may_go_on()
     }
     /// Whether requests wait.
     pub(crate) const fn is_held(&self) -> bool {

@@ -423,14 +423,11 @@ impl Connection {
         session.is_some_and(|session| session.forwarded > 0 && !session.info.has(client_flag::BLOCKED))
     }
 
-    /// Whether all that has come of it was decoded, but for a frame that is not whole. Only RESPB decodes on while a
-    /// client waits.
+    /// Whether it is known that all that has come was decoded, but for a frame that is not whole: only RESPB decodes on
+    /// while a client waits.
     pub(crate) fn has_decoded_all(&self) -> bool {
-        let held_back = match &self.peer {
-            Peer::Respb(channels) => channels.is_held_back(),
-            Peer::Resp(_) | Peer::Http(_) => true,
-        };
-        !held_back && !self.put_off && !self.waits_for_room
+        let Peer::Respb(channels) = &self.peer else { return false };
+        !channels.is_held_back() && !self.put_off && !self.waits_for_room
     }
 
     /// Whether replies will come that its peer, who sends no more, is to be sent; nothing where that takes

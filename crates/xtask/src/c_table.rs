@@ -264,8 +264,11 @@ fn mask(names: &[String], bits: &[Bit]) -> u32 {
     names.iter().map(position).sum()
 }
 
-/// The fast path of a layout in the C library, which has those of the commonest and walks all others.
+/// The fast path of a layout in the C library (`clib/part/table.h`), which walks all others.
 fn known(shape: &str) -> String {
-    let walked = ["Ahead", "SSI", "SDS", "SSO", "SIO", "SIIO", "SSSO", "SSL", "LD"].contains(&shape);
-    format!("SHAPE_{}", if walked { "WALKED".into() } else { shape.to_uppercase() })
+    const ALL: [&str; 15] = [
+        "Empty", "S", "L", "SBO", "SL", "SS", "SB", "SI", "SII", "SSBO", "LSB", "SLSB", "SO", "SOLDS",
+        "SSLSB",
+    ];
+    format!("SHAPE_{}", if ALL.contains(&shape) { shape.to_uppercase() } else { "WALKED".into() })
 }

@@ -272,7 +272,7 @@ pub(crate) fn shape(fields: &[Field]) -> &'static str {
         ([Str16, I64], _) => "SI",
         ([Str16, I64, I64], _) => "SII",
         ([Str16, Blob32, Opts8], _) => "SBO",
-        // Straight code has it for modules only.
+        // Straight code has it for modules only; a core command of this layout would be walked.
         ([Str16, Str16, Blob32, Opts8], _) => "SSBO",
         ([List16], Some([Str16])) => "L",
         ([Str16, List16], Some([Str16])) => "SL",

@@ -414,15 +414,13 @@ impl<'a> Args<'a> {
 
     #[inline(never)]
     fn is_elsewhere(&self, index: usize, word: &str) -> bool {
-        // Keywords of the table are upper-case, too.
         match self.slots.get(index.wrapping_sub(self.shift)) {
+            // Those of the table are upper-case, too.
             Some(&Slot::Keyword(other)) => other == word,
             Some(Slot::Int(_) | Slot::Double(_)) => false,
-            _ => self.get(index).is_some_and(|arg| match arg {
-                Arg::Bytes(bytes) => bytes.eq_ignore_ascii_case(word.as_bytes()),
-                Arg::Keyword(other) => other.eq_ignore_ascii_case(word),
-                Arg::Int(_) | Arg::Double(_) => false,
-            }),
+            Some(Slot::Frame { .. } | Slot::Side { .. }) | None => {
+                self.get(index).is_some() && self.bytes(index).eq_ignore_ascii_case(word.as_bytes())
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use crate::forward::{self, FORWARDED_MAX, Forwards, Way};
 use crate::handler::{Handler, Scope};
 use crate::reply::{Output, ReplySink};
 use crate::requests::{Postponed, What};
-use crate::session::{Session, client_flag};
+use crate::session::{Session, WATCHES_LOST, client_flag};
 use crate::special;
 use crate::transaction::Transaction;
 
@@ -30,9 +30,10 @@ impl Executor<'_> {
 
     /// A session gives back the connection over which it watches keys: it will send no EXEC. One that comes all the
     /// same does nothing.
-    pub fn give_back_elsewhere(&mut self, session: &Session) {
-        if session.watches > 0 {
+    pub fn give_back_elsewhere(&mut self, session: &mut Session) {
+        if session.watches_elsewhere() && !session.is_waiting() {
             self.core.local.forwards.give_back(session);
+            session.watches = WATCHES_LOST;
         }
     }
 

@@ -219,7 +219,7 @@ impl Forwards {
             self.give_back(session);
         }
     }
-    /// The same, but what it watches counts as lost: an EXEC that comes all the same does nothing.
+    /// Has its connection given back there.
     pub(crate) fn give_back(&mut self, session: &Session) {
         self.list.push(Forward {
             to: session.info.recipient(),

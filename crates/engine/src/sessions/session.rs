@@ -233,6 +233,9 @@ impl ClientInfo {
     }
 }
 
+/// More than a session may watch elsewhere: what it watched there is lost, and its next EXEC does nothing.
+pub const WATCHES_LOST: u32 = u32::MAX;
+
 /// One logical client.
 #[derive(Debug)]
 pub struct Session {
@@ -267,7 +270,8 @@ pub struct Session {
     pub forwarded: u32,
     /// Plain requests may join those.
     pub joins: bool,
-    /// How often it has sent WATCH there since its last EXEC: if it has, it has a connection there.
+    /// How often it has sent WATCH there since its last EXEC: if it has, it has a connection there, unless that is
+    /// [`WATCHES_LOST`].
     pub watches: u32,
     /// The request that runs asks for subscriptions that the other server has confirmed.
     pub(crate) confirmed: bool,
@@ -389,6 +393,11 @@ impl Session {
     #[must_use]
     pub const fn is_waiting(&self) -> bool {
         self.wait.is_some() || self.forwarded > 0
+    }
+    /// Whether it has a connection over which another server watches keys for it.
+    #[must_use]
+    pub const fn watches_elsewhere(&self) -> bool {
+        self.watches > 0 && self.watches != WATCHES_LOST
     }
     /// Whether keys know of it: it waits for some, or may watch some.
     pub(crate) const fn holds_keys(&self) -> bool {

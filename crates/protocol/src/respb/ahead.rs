@@ -1,28 +1,32 @@
-//! Walking the payload of a frame that is there as a whole, from the table: layouts that have no straight code of their
-//! own, and those that have with their options given.
+//! Walking the payload of a frame that is there as a whole, from the table: layouts of core commands and of modules that
+//! have no straight code of their own, and those that have with their options given.
 //!
 //! Owns no rule: what is here is a shorter way to what [`super::walk`] does, without what that asks at each step for
 //! the sake of frames that come in pieces. Where something is missing or odd it stops between two fields, and the walk
 //! goes on from there, waits, or names the error.
 
-use super::frame::HEADER_LEN;
 use super::module::{self, Long};
 use super::request::ROOMY_ARGUMENTS;
 use super::walk::{Walk, check_bits};
 use crate::request::ArgVisitor;
-use crate::table::{self, Field, Kind, Layout, List, Options};
+use crate::table::{self, CommandId, Field, Kind, Layout, List, Options};
 
-/// Arguments of a list, and all others of a frame: together no more than limits allow that have straight code at all.
-const LIST_ARGUMENTS_MAX: usize = ROOMY_ARGUMENTS as usize - OTHER_ARGUMENTS_MAX;
-const OTHER_ARGUMENTS_MAX: usize = 256;
+/// Arguments of a frame: fewer than limits allow that have straight code at all, with all that may follow a list.
+const ARGUMENTS_MAX: usize = ROOMY_ARGUMENTS as usize - BEHIND_A_LIST_MAX;
+const BEHIND_A_LIST_MAX: usize = 256;
 
-/// A core command's frame at the start of `visible`; nothing when nothing was handed out.
+/// The fields of a command's frame at the start of `visible`, from `start` on; nothing when nothing was handed out.
 #[inline(never)]
-pub(super) fn command(opcode: u16, visible: &[u8], args: &mut impl ArgVisitor) -> Option<Long> {
-    match table::by_opcode(opcode)?.spec().layout {
-        Layout::Args => module::arguments(visible, HEADER_LEN, false, args),
+pub(super) fn command(
+    id: CommandId,
+    start: usize,
+    visible: &[u8],
+    args: &mut impl ArgVisitor,
+) -> Option<Long> {
+    match id.spec().layout {
+        Layout::Args => module::arguments(visible, start, false, args),
         Layout::Fields { fields, .. } => {
-            let rest = visible.get(HEADER_LEN..)?;
+            let rest = visible.get(start..)?;
             let long = Ahead { visible, rest, arguments: 1, args }.fields(fields);
             let is_nothing = matches!(&long, Long::Stopped(walk) if !walk.keeps_its_place());
             (!is_nothing).then_some(long)
@@ -30,19 +34,21 @@ pub(super) fn command(opcode: u16, visible: &[u8], args: &mut impl ArgVisitor) -
     }
 }
 
-/// The options at `at`, of which some are given, that end a frame: field `number` of its command, when all fields
+/// The options at `at`, of which some are given, that end a core frame: field `number` of its command, when all fields
 /// before it, an argument each, have been handed out.
 #[inline(never)]
-pub(super) fn options(
+pub(super) fn last_options(
     (opcode, number, at): (u16, u8, usize),
     visible: &[u8],
     args: &mut impl ArgVisitor,
 ) -> Long {
     let before = Walk::before(number, at, 1 + u32::from(number));
-    let Some((options, (bits, mut rest))) = table::by_opcode(opcode)
-        .and_then(|id| id.spec().layout.options(number.into()))
-        .zip(visible.get(at..).and_then(|rest| rest.split_first()))
-    else {
+    let field = table::by_opcode(opcode).and_then(|id| match id.spec().layout {
+        Layout::Fields { fields, .. } => fields.get(usize::from(number)),
+        Layout::Args => None,
+    });
+    let given = visible.get(at..).and_then(|rest| rest.split_first());
+    let (Some(Field { kind: Kind::Options(options), .. }), Some((bits, mut rest))) = (field, given) else {
         return Long::Stopped(before);
     };
     let bits = u16::from(*bits);
@@ -88,10 +94,10 @@ struct Ahead<'v, V> {
     args: &'v mut V,
 }
 
-/// A scalar's bytes behind its length, if it has one, and what stands behind it.
+/// What stands behind a scalar, if all of that is there.
 #[inline(always)]
-fn scalar<'v>(kind: &Kind, rest: &'v [u8]) -> Option<(&'v [u8], &'v [u8])> {
-    match kind {
+fn behind<'v>(kind: &Kind, rest: &'v [u8]) -> Option<&'v [u8]> {
+    let (_, behind) = match kind {
         Kind::Str16 => {
             let (len, rest) = rest.split_first_chunk()?;
             rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))
@@ -104,7 +110,8 @@ fn scalar<'v>(kind: &Kind, rest: &'v [u8]) -> Option<(&'v [u8], &'v [u8])> {
         Kind::U16 => rest.split_at_checked(2),
         Kind::U8 | Kind::Enum(_) => rest.split_at_checked(1),
         Kind::List(_) | Kind::Options(_) => None,
-    }
+    }?;
+    Some(behind)
 }
 
 impl<'v, V: ArgVisitor> Ahead<'v, V> {
@@ -207,7 +214,8 @@ impl<'v, V: ArgVisitor> Ahead<'v, V> {
     #[inline(always)]
     fn list(&mut self, number: usize, field: &'static Field, list: &'static List) -> Result<(), Walk> {
         let count = self.rest.split_first_chunk().map(|(count, rest)| (u16::from_be_bytes(*count), rest));
-        let fits = |count: u16| usize::from(count) * list.items.len() <= LIST_ARGUMENTS_MAX;
+        let before = self.arguments as usize;
+        let fits = |count: u16| before + usize::from(count) * list.items.len() <= ARGUMENTS_MAX;
         let Some((count, rest)) = count.filter(|(count, _)| fits(*count) && self.args.has_room()) else {
             return Err(self.before(number));
         };
@@ -231,7 +239,8 @@ impl<'v, V: ArgVisitor> Ahead<'v, V> {
         Ok(())
     }
 
-    /// The items of a transposed list: all first fields, then all second ones.
+    /// The items of a transposed list: all first fields, then all second ones. They are strings in the table; of others
+    /// the walk would meet what is not valid in another order.
     #[inline(always)]
     fn columns(&mut self, number: usize, list: &'static List, count: u16) -> Result<(), Walk> {
         let (items, items_at, first) = (list.items, self.at(), self.rest);
@@ -239,7 +248,7 @@ impl<'v, V: ArgVisitor> Ahead<'v, V> {
         let mut end = first;
         for _ in 0..count {
             for item in items {
-                let Some((_, rest)) = scalar(&item.kind, end) else {
+                let Some(rest) = behind(&item.kind, end) else {
                     let (left, walk) = (u32::from(count), self.before(number));
                     return Err(Walk { inside: true, left, items_at, column_at: items_at, ..walk });
                 };
@@ -275,7 +284,7 @@ impl<'v, V: ArgVisitor> Ahead<'v, V> {
     /// Passes fields over that are there before `end`.
     fn pass(&mut self, items: &'static [Field], end: &'v [u8]) {
         for item in items {
-            self.rest = scalar(&item.kind, self.rest).map_or(end, |(_, rest)| rest);
+            self.rest = behind(&item.kind, self.rest).unwrap_or(end);
         }
     }
 

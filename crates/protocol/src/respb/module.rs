@@ -1,19 +1,21 @@
 //! Module frames and ARGV in straight code: the commonest layouts of modules, and arguments of `u32` length.
 //!
 //! Owns no rule: what is here is a shorter way to what [`super::walk`] does. Nothing is handed out unless the whole
-//! frame is there; whatever is odd is left to the walk, which names the error.
+//! frame is there; other layouts are read ahead from the table, and whatever is odd is left to the walk, which names the
+//! error.
 
+use super::ahead;
 use super::frame::{HEADER_LEN, LONG_HEADER_LEN};
 use super::request::{Frame, ROOMY_ARGUMENTS, blob32, str16};
 use super::walk::Walk;
 use crate::request::ArgVisitor;
 use crate::table::{self, Layout, Shape};
 
-/// What the straight code made of a frame that is there as a whole.
+/// What the longer straight code made of a frame, and the table read ahead.
 pub(super) enum Long {
     /// All of it, of so many bytes.
     Done(usize),
-    /// The visitor has no more room, or lengths contradict each other: the walk goes on from here.
+    /// Something is missing or odd, or the visitor has no more room: the walk goes on from here.
     Stopped(Walk),
 }
 
@@ -24,7 +26,10 @@ pub(super) fn module<'a>(visible: &[u8], args: &mut impl ArgVisitor) -> Option<(
     let id = table::by_module(u16::from_be_bytes([m1, m0]), u16::from_be_bytes([n1, n0]))?;
     let long = match id.spec().layout {
         Layout::Args => arguments(visible, LONG_HEADER_LEN, false, args)?,
-        Layout::Fields { shape, .. } => fields(shape, visible, args)?,
+        Layout::Fields { shape, .. } => {
+            let straight = fields(shape, visible, args);
+            straight.or_else(|| ahead::command(id, LONG_HEADER_LEN, visible, args))?
+        }
     };
     Some((long, Frame::Module(id)))
 }

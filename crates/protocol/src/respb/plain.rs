@@ -9,7 +9,7 @@ use super::frame::HEADER_LEN;
 use super::module::Long;
 use super::request::{blob32, i64_at, str16};
 use crate::request::{ArgVisitor, STEP_ARGUMENTS_MAX};
-use crate::table::Shape;
+use crate::table::{self, Shape};
 
 /// Items of a list before one argument: what a visitor takes without being asked.
 const ITEMS_MAX: u16 = STEP_ARGUMENTS_MAX as u16 - 1;
@@ -119,7 +119,7 @@ pub(super) fn fields(shape: Shape, opcode: u16, visible: &[u8], args: &mut impl 
         Shape::LD => {
             let (count, at) = (count(visible, HEADER_LEN)?, HEADER_LEN + 2);
             if count > ITEMS_MAX {
-                return ahead::command(opcode, visible, args);
+                return by_table(opcode, visible, args);
             }
             let (timeout, end) = D::read(visible, behind_items::<S>(visible, count, at)?)?;
             give_items::<S>(visible, count, at, args);
@@ -132,7 +132,7 @@ pub(super) fn fields(shape: Shape, opcode: u16, visible: &[u8], args: &mut impl 
             let (key, at) = S::read(visible, HEADER_LEN)?;
             let is_one = *visible.get(at)? == 0 && count(visible, at + 1)? == 1;
             if !is_one {
-                return ahead::command(opcode, visible, args);
+                return by_table(opcode, visible, args);
             }
             let (pair, end) = <(D, S)>::read(visible, at + 3)?;
             S::give(key, args);
@@ -140,9 +140,15 @@ pub(super) fn fields(shape: Shape, opcode: u16, visible: &[u8], args: &mut impl 
             <(D, S)>::give(pair, args);
             Some(Long::Done(end))
         }
-        Shape::Ahead => ahead::command(opcode, visible, args),
+        Shape::Ahead => by_table(opcode, visible, args),
         _ => None,
     }
+}
+
+/// Whatever the layout.
+#[inline(always)]
+fn by_table(opcode: u16, visible: &[u8], args: &mut impl ArgVisitor) -> Option<Long> {
+    ahead::command(table::by_opcode(opcode)?, HEADER_LEN, visible, args)
 }
 
 /// Nothing but this.
@@ -160,7 +166,7 @@ fn optional<P: Piece>(opcode: u16, visible: &[u8], args: &mut impl ArgVisitor) -
     let bits = *visible.get(at)?;
     P::give(read, args);
     if bits != 0 {
-        return Some(ahead::options((opcode, P::ARGUMENTS, at), visible, args));
+        return Some(ahead::last_options((opcode, P::ARGUMENTS, at), visible, args));
     }
     args.options(0);
     Some(Long::Done(at + 1))
@@ -172,7 +178,7 @@ fn behind_two<P: Piece>(opcode: u16, visible: &[u8], args: &mut impl ArgVisitor)
     let (two, at) = <(S, S)>::read(visible, HEADER_LEN)?;
     let (count, at) = (count(visible, at)?, at + 2);
     if count > (STEP_ARGUMENTS_MAX as u16 - 2) / u16::from(P::ARGUMENTS) {
-        return ahead::command(opcode, visible, args);
+        return by_table(opcode, visible, args);
     }
     // Once over the lengths, to know that all of the list is there, and once to hand it out.
     let end = behind_items::<P>(visible, count, at)?;

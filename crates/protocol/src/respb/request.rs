@@ -1,7 +1,8 @@
 //! Decoding what a client sends: typed commands, ARGV, passthrough and control frames (spec sections 3 to 8).
 //!
-//! Owns the frame header, the dispatch on the opcode and the straight code for the commonest layouts. All other
-//! layouts, and every frame that arrives in pieces, are walked field by field from the table.
+//! Owns the frame header, the dispatch on the opcode and the straight code for the commonest layouts. Others have theirs
+//! in `plain` and `module`, or are read ahead from the table (`ahead`); every frame that arrives in pieces, and whatever
+//! is odd, is walked field by field.
 
 use super::frame::{self, Control, HEADER_LEN, LONG_HEADER_LEN};
 use super::module::{self, Long};
@@ -209,7 +210,7 @@ impl RequestDecoder {
             Shape::Module => module::module(input, args)?,
             Shape::Argv => module::argv(input, args)?,
             Shape::Walked => return None,
-            // What has straight code in `decode_whole` and comes here is not whole, or odd; but for SBO with options.
+            // Of those that `decode_whole` has, only SBO with options is no frame that is cut or odd.
             shape => {
                 let opcode = u16::from_be_bytes([o1, o0]);
                 (plain::fields(shape, opcode, input, args)?, Frame::Core(opcode))

@@ -191,11 +191,11 @@ pub enum Layout {
     Args,
 }
 
-/// Layouts so common that the decoder has straight code for them. Everything else is walked field by field.
+/// Layouts so common that the decoder has straight code for them. All others are read from the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Shape {
-    /// No opcode of this version, or limits are so low that everything is walked.
+    /// No opcode of this version, or a decoder that walks everything: by its limits, or because it was asked to.
     Walked,
     /// No payload.
     Empty,
@@ -249,17 +249,6 @@ pub enum Shape {
     LD,
     /// Another layout: read ahead from the table where a frame is there as a whole.
     Ahead,
-}
-
-impl Layout {
-    /// The options that are field `number`.
-    pub(crate) fn options(&self, number: usize) -> Option<&'static Options> {
-        let Layout::Fields { fields, .. } = self else { return None };
-        match fields.get(number)?.kind {
-            Kind::Options(options) => Some(options),
-            _ => None,
-        }
-    }
 }
 
 /// One field of a layout.

@@ -13,6 +13,7 @@ use weft_engine::reply::Output;
 use weft_engine::session::Session;
 use weft_protocol::respb::Control;
 
+use super::table::PAGE;
 use super::{Channels, Flow, Place, Reason, close};
 use crate::client::Client;
 use crate::limits::{ENDS_PAGES_PER_LOOK, REFUSED_CHANNELS_MAX};
@@ -194,6 +195,10 @@ impl Channels {
         let idle = pages.flatten().filter(|(_, place)| watches(place)).map(|(number, _)| number).collect();
         self.unwatched_pages = end;
         Some(idle)
+    }
+    /// This channel has to be looked at once more.
+    pub(crate) fn look_again(&mut self, channel: u16) {
+        self.unwatched_pages = self.unwatched_pages.min(usize::from(channel) / PAGE);
     }
     /// Somebody else is writing the last reply of a channel.
     pub(crate) fn owe(&mut self, channel: u16) {

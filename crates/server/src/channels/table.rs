@@ -3,7 +3,7 @@
 //! A page holds the places of 256 numbers and is there only while one of them is used: 4 KiB for a connection and for
 //! each page; a client that uses its numbers from 0 on pays for as many as it uses.
 
-const PAGE: usize = 256;
+pub(super) const PAGE: usize = 256;
 
 /// Places by number.
 pub(super) struct Table<T> {

@@ -87,15 +87,20 @@ impl Worker<'_> {
         idle.iter().flatten().for_each(|&channel| self.unwatch_idle(index, channel));
         idle.is_none()
     }
-    /// The same of a channel that has nothing left to run.
+    /// The same of a channel that has nothing left to run. Before all is decoded that has come it may have: it is looked
+    /// at again where the end is met next.
     pub(super) fn unwatch_idle(&mut self, index: u32, channel: u16) {
         let Some(connection) = self.io.get(index).filter(|connection| connection.is_last_awaited) else {
             return;
         };
-        if connection.has_decoded_all()
-            && let Some(client) = connection.peer.client(channel).filter(|client| client.watches_in_vain())
-        {
-            self.executor.give_back_elsewhere(&client.session);
+        let has_all = connection.has_decoded_all();
+        match &mut connection.peer {
+            Peer::Respb(channels) if !has_all => channels.look_again(channel),
+            peer => {
+                if let Some(client) = peer.client(channel).filter(|client| client.watches_in_vain()) {
+                    self.executor.give_back_elsewhere(&mut client.session);
+                }
+            }
         }
     }
 

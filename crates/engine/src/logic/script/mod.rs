@@ -364,7 +364,7 @@ fn debug(_: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>) -> 
     if args.len() > 4 {
         return Err(help::subcommand_syntax(args));
     }
-    if args.len() > 3 && !args.is(3, "lua") {
+    if args.len() > 3 && !args.is(3, "LUA") {
         let text = format!("No scripting engine found with name '{}' to enable debug", shown(args.bytes(3)));
         return Err(Error::err(text));
     }
