@@ -204,17 +204,52 @@ class Bounds(unittest.TestCase):
 
     def test_who_sends_no_more_keeps_no_connection_for_what_it_watches(self):
         """Other channels of its own may wait for it, and have answers to come."""
-        with Server() as backend, gateway(backend.port, "--leases", "1", *PATIENT, threads=1) as server:
-            with Respb(server.port) as wire, server.connect() as other:
-                self.assertEqual(wire.call_on(1, "WATCH", "k"), "+OK")
-                wire.send(argv(9, "WATCH", "k") + argv(9, "MULTI") + argv(9, "SET", "k", "v"))
-                wire.send(argv(700, "WATCH", "k") + argv(700, "MULTI") + argv(700, "INCR", "n") + argv(700, "EXEC"))
-                wait_for(lambda: "leases_waiting=2," in other.call("INFO", "gateway"))
-                wire.socket.shutdown(socket.SHUT_WR)
-                frames = [wire.frame() for _ in range(7)]
-                self.assertEqual([value for channel, value in frames if channel == 9], ["+OK", "+OK", "+QUEUED"])
-                self.assertEqual([value for channel, value in frames if channel == 700], ["+OK", "+OK", "+QUEUED", [1]])
-                self.assertEqual(wire.until_closed(), b"")
+        # What is not whole at the end is kept, and looked at again and again.
+        for behind in (b"", argv(5, "GET", "cut")[:-2]):
+            with Server() as backend, gateway(backend.port, "--leases", "1", *PATIENT, threads=1) as server:
+                with Respb(server.port) as wire, server.connect() as other:
+                    self.assertEqual(wire.call_on(1, "WATCH", "k"), "+OK")
+                    wire.send(argv(9, "WATCH", "k") + argv(9, "MULTI") + argv(9, "SET", "k", "v"))
+                    wire.send(argv(700, "WATCH", "k") + argv(700, "MULTI") + argv(700, "INCR", "n") + argv(700, "EXEC"))
+                    wait_for(lambda: "leases_waiting=2," in other.call("INFO", "gateway"))
+                    wire.send(behind)
+                    wire.socket.shutdown(socket.SHUT_WR)
+                    frames = [wire.frame() for _ in range(7)]
+                    self.assertEqual([value for channel, value in frames if channel == 9], ["+OK", "+OK", "+QUEUED"])
+                    self.assertEqual([value for channel, value in frames if channel == 700], ["+OK", "+OK", "+QUEUED", [1]])
+                    self.assertEqual(wire.until_closed(), b"")
+
+    def test_channels_of_who_sends_no_more_keep_what_they_watch_until_their_exec(self):
+        """Also where a queue holds the connection back, so that nothing is decoded: what a channel has sent is not known then."""
+        flags = (*PATIENT, "--leases", "4", "--respb-queue-bytes", "20000")
+        for is_changed in (False, True):
+            with self.subTest(is_changed=is_changed), Server() as backend, backend.connect() as direct:
+                relay = Relay(backend.port)
+                with gateway(relay.port, *flags, threads=1) as server, Respb(server.port) as wire, server.connect() as other:
+                    self.assertEqual((wire.call_on(1, "SET", "k", "old"), wire.call_on(1, "WATCH", "k")), ("+OK", "+OK"))
+                    self.assertEqual(other.call("CLIENT", "PAUSE", "60000", "WRITE"), "+OK")
+                    relay.hold_behind = b"under-way"
+                    wire.send(argv(3, "GET", "under-way"))
+                    relay.wait_for_request(b"under-way")
+                    # More than may wait on that channel.
+                    for number in range(40):
+                        wire.send(argv(2, "SET", f"pad-{number}", "p" * 1_000))
+                    wire.send(argv(1, "MULTI") + argv(1, "SET", "k", "mine") + argv(1, "EXEC"))
+                    wire.socket.shutdown(socket.SHUT_WR)
+                    # What comes later is answered: the end has been read.
+                    self.assertEqual(other.call("PING"), "+PONG")
+                    if is_changed:
+                        self.assertEqual(direct.call("SET", "k", "other"), "+OK")
+                    self.assertEqual(other.call("CLIENT", "UNPAUSE"), "+OK")
+                    relay.hold_behind = None
+                    relay.go_on()
+                    frames = []
+                    with self.assertRaises(Closed):
+                        while True:
+                            frames.append(wire.frame())
+                    own = [value for channel, value in frames if channel == 1]
+                    self.assertEqual(own, ["+OK", "+QUEUED", None if is_changed else ["+OK"]])
+                relay.close()
 
     def test_one_connection_is_lent_to_clients_of_either_protocol(self):
         with Server() as backend, gateway(backend.port, "--leases", "1", *PATIENT, threads=1) as server:

@@ -8,10 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use weft_engine::blocking::End;
-use weft_engine::forward::{BlockTime, Kind};
+use weft_engine::forward::{BlockTime, Forward, Kind};
 
 use crate::lending::WAKES_MAX;
-use crate::testing::{Bench, CLOSES, Peer, client};
+use crate::testing::{Bench, CLOSES, Peer, client, transaction_of};
 
 const WAKES: &str = "CLIENT UNBLOCK 7 ERROR";
 const WOKEN: &str = "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n";
@@ -26,9 +26,14 @@ struct Behind {
 /// Before a server that has nobody to wake the first `deaf` times. It blocks until somebody is woken, or until the test
 /// says what it has.
 fn before(deaf: usize) -> (Behind, Sender<String>) {
+    before_client(deaf, 0)
+}
+
+/// The same, of a client whose requests were tried so often.
+fn before_client(deaf: usize, tried: usize) -> (Behind, Sender<String>) {
     let (says, said) = channel();
     let (wakes, said) = (says.clone(), Mutex::new(said));
-    let (blocked, asked) = (Arc::<AtomicUsize>::default(), AtomicUsize::new(0));
+    let (blocked, asked) = (Arc::new(AtomicUsize::new(tried)), AtomicUsize::new(0));
     let count = Arc::clone(&blocked);
     let peer = Peer::start(move |request| {
         Some(match request {
@@ -41,6 +46,7 @@ fn before(deaf: usize) -> (Behind, Sender<String>) {
                 wakes.send(WOKEN.into()).ok()?;
                 ":1\r\n".into()
             }
+            "INCR n" => "+QUEUED\r\n".into(),
             _ => "+OK\r\n".into(),
         })
     });
@@ -125,4 +131,24 @@ fn who_was_to_be_woken_over_a_connection_that_was_lost_is_woken_over_another() {
     let told = behind.until_it_is_told();
     assert!(told.starts_with("Error"), "{told}");
     behind.until_the_connection_is_free();
+}
+
+/// He blocks over the connection that he watches keys over, which stays his.
+#[test]
+fn who_watches_is_woken_as_often_as_he_blocks_and_keeps_what_he_watches() {
+    let (mut behind, _says) = before_client(0, 1);
+    behind.bench.ask_so(Forward::of(client(1), Kind::Watch), &["WATCH", "k"]);
+    assert_eq!(behind.bench.answer(), "+OK");
+    for time in 1..=usize::from(WAKES_MAX) + 2 {
+        let Behind { bench, blocked, .. } = &mut behind;
+        let blocks = Forward::of(client(1), Kind::Blocks(BlockTime::default()));
+        bench.ask_so(Forward { watches: 1, ..blocks }, &["BLPOP", "l", "0"]);
+        bench.until("it is asked", |_| blocked.load(SeqCst) == 1 + time);
+        bench.upstream.unblock(client(1), End::Error, &mut bench.delivered);
+        let told = behind.until_it_is_told();
+        assert!(told.starts_with("Error"), "{time}: {told}");
+    }
+    let exec = Forward { watches: 1, ..Forward::of(client(1), Kind::Exec(1)) };
+    behind.bench.submit([(exec, transaction_of(&["INCR", "n"]))]);
+    assert_eq!(behind.bench.answer(), "*1\r\n*-1");
 }
