@@ -1,5 +1,5 @@
-//! Walking the payload of a frame that is there as a whole, from the table: layouts of core commands and of modules that
-//! have no straight code of their own, and those that have with their options given.
+//! Walking the payload of a frame that is there as a whole, from the table: layouts of core commands and of modules
+//! that have no straight code of their own, and those that have with their options given.
 //!
 //! Owns no rule: what is here is a shorter way to what [`super::walk`] does, without what that asks at each step for
 //! the sake of frames that come in pieces. Where something is missing or odd it stops between two fields, and the walk

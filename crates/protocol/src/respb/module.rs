@@ -1,8 +1,8 @@
 //! Module frames and ARGV in straight code: the commonest layouts of modules, and arguments of `u32` length.
 //!
 //! Owns no rule: what is here is a shorter way to what [`super::walk`] does. Nothing is handed out unless the whole
-//! frame is there; other layouts are read ahead from the table, and whatever is odd is left to the walk, which names the
-//! error.
+//! frame is there; other layouts are read ahead from the table, and whatever is odd is left to the walk, which names
+//! the error.
 
 use super::ahead;
 use super::frame::{HEADER_LEN, LONG_HEADER_LEN};

@@ -1,8 +1,8 @@
 //! Decoding what a client sends: typed commands, ARGV, passthrough and control frames (spec sections 3 to 8).
 //!
-//! Owns the frame header, the dispatch on the opcode and the straight code for the commonest layouts. Others have theirs
-//! in `plain` and `module`, or are read ahead from the table (`ahead`); every frame that arrives in pieces, and whatever
-//! is odd, is walked field by field.
+//! Owns the frame header, the dispatch on the opcode and the straight code for the commonest layouts. Others have
+//! theirs in `plain` and `module`, or are read ahead from the table (`ahead`); every frame that arrives in pieces, and
+//! whatever is odd, is walked field by field.
 
 use super::frame::{self, Control, HEADER_LEN, LONG_HEADER_LEN};
 use super::module::{self, Long};

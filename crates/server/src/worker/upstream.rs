@@ -87,8 +87,8 @@ impl Worker<'_> {
         idle.iter().flatten().for_each(|&channel| self.unwatch_idle(index, channel));
         idle.is_none()
     }
-    /// The same of a channel that has nothing left to run. Before all is decoded that has come it may have: it is looked
-    /// at again where the end is met next.
+    /// The same of a channel that has nothing left to run. Before all is decoded that has come it may have: it is
+    /// looked at again where the end is met next.
     pub(super) fn unwatch_idle(&mut self, index: u32, channel: u16) {
         let Some(connection) = self.io.get(index).filter(|connection| connection.is_last_awaited) else {
             return;
