@@ -94,13 +94,13 @@ impl Worker<'_> {
             return;
         };
         let has_all = connection.has_decoded_all();
-        match &mut connection.peer {
-            Peer::Respb(channels) if !has_all => channels.look_again(channel),
-            peer => {
-                if let Some(client) = peer.client(channel).filter(|client| client.watches_in_vain()) {
-                    self.executor.give_back_elsewhere(&mut client.session);
-                }
-            }
+        // A client of the others waits alone.
+        let Peer::Respb(channels) = &mut connection.peer else { return };
+        if !has_all {
+            return channels.look_again(channel);
+        }
+        if let Some(client) = connection.peer.client(channel).filter(|client| client.watches_in_vain()) {
+            self.executor.give_back_elsewhere(&mut client.session);
         }
     }
 
