@@ -69,8 +69,11 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends what a client waits for there, if it does.
+    /// Ends what a client waits for there, if it does. What it has asked for in this tick goes there first.
     pub(super) fn unblock_upstream(&mut self, to: Recipient, end: End) {
+        if self.executor.has_forwards() {
+            self.go_upstream();
+        }
         self.with_upstream(|upstream, worker| upstream.unblock(to, end, worker));
     }
 
