@@ -12,7 +12,7 @@ import unittest
 from behind import PATIENT, REDIS, Redis, Relay, gateway
 from certificates import Authority
 from nodes import wait_for
-from server import PROGRAM, REPLY_SECONDS, Closed, Respb, Server, argv, free_port, halt, request
+from server import PROGRAM, REPLY_SECONDS, Closed, Respb, Server, argv, cancel, close, free_port, halt, request
 
 # Replies of which so many take memory that is seen.
 LARGE = 256 << 10
@@ -250,6 +250,23 @@ class Bounds(unittest.TestCase):
                     own = [value for channel, value in frames if channel == 1]
                     self.assertEqual(own, ["+OK", "+QUEUED", None if is_changed else ["+OK"]])
                 relay.close()
+
+    def test_who_is_ended_in_the_moment_in_which_he_blocks_blocks_nobody(self):
+        """Both come at once: what blocks has not gone to the server behind when its end comes."""
+        with Server() as backend, gateway(backend.port, "--leases", "1", *PATIENT, threads=1) as server, backend.connect() as direct:
+            ends = {
+                "kill": lambda own: argv(2, "CLIENT", "KILL", "ID", own),
+                "unblock": lambda own: argv(2, "CLIENT", "UNBLOCK", own),
+                "cancel": lambda _: cancel(1, 1),
+                "close": lambda _: close(1),
+            }
+            for name, end in ends.items():
+                with self.subTest(name), Respb(server.port) as wire, server.connect() as other:
+                    own = wire.call_on(1, "CLIENT", "ID")
+                    wire.send(argv(1, "BLPOP", "list", "0") + end(own))
+                    self.assertEqual((other.call("WATCH", "k"), other.call("UNWATCH")), ("+OK", "+OK"))
+                    wait_for(lambda: "blocked_clients:0\r\n" in direct.call("INFO", "clients"))
+                    self.assertEqual((direct.call("RPUSH", "list", "x"), direct.call("DEL", "list")), (1, 1))
 
     def test_one_connection_is_lent_to_clients_of_either_protocol(self):
         with Server() as backend, gateway(backend.port, "--leases", "1", *PATIENT, threads=1) as server:
