@@ -72,7 +72,7 @@ pub(crate) enum Expect {
     Role,
     /// Nobody's: how it goes does not matter.
     Aside,
-    /// Nobody's: this one has been woken, if it was still asleep.
+    /// Nobody's: whether this one was woken.
     Unblock(Asleep),
 }
 

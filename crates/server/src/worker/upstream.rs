@@ -83,7 +83,7 @@ impl Worker<'_> {
         let has_all = self.io.get(index).is_some_and(|connection| connection.has_decoded_all());
         let Some((channels, _)) = self.io.channels(index).filter(|_| has_all && self.upstream.is_some())
         else {
-            // Behind what holds it back the end is met again.
+            // Behind what keeps it from decoding the end is met again.
             return true;
         };
         let idle = channels.idle_watchers();
@@ -97,7 +97,7 @@ impl Worker<'_> {
             return;
         };
         let has_all = connection.has_decoded_all();
-        // A client of the others waits alone.
+        // Over the other wires nobody else of the same connection waits.
         let Peer::Respb(channels) = &mut connection.peer else { return };
         if !has_all {
             return channels.look_again(channel);
