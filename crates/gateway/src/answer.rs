@@ -109,6 +109,9 @@ pub trait Front {
     fn track_late(&mut self, to: Recipient, names: &Names);
     /// Keys have changed; without names, any.
     fn changed(&mut self, names: Option<&[Box<[u8]>]>);
+    /// A request of a client waits from now on for what others do. Says whether it may: not that of one who sends no
+    /// more, whose end is looked at again.
+    fn blocks(&mut self, to: Recipient) -> bool;
     /// Whoever runs the gateway is to know something.
     fn warn(&mut self, text: &str);
 }
@@ -256,7 +259,9 @@ fn of_client(
             deliver_due(front, &due, Answer::Selected { db, silent: due.silent });
         }
         Expect::Block(Some(end)) if bytes.starts_with(b"-UNBLOCKED") => {
-            deliver_due(front, &due, ended(end));
+            if let Some(to) = due.to {
+                deliver_end(front, to, due.silent, end);
+            }
             return if link.watches { Next::GoOn } else { free };
         }
         Expect::Block(_) => {
@@ -308,21 +313,21 @@ fn of_transaction(link: &mut Link, mut due: Due, place: Range<usize>, front: &mu
         // It may be another client's by now.
         return if due.lends == link.lends { Next::Free } else { Next::GoOn };
     };
-    let ended_by = due.to.zip(unblocked);
     if is_open {
-        match ended_by {
-            Some((to, end)) => front.answer(to, ended(end)),
-            None => deliver_due(front, &due, Answer::Doubt(in_doubt(bytes))),
-        }
+        let answer = unblocked.map_or_else(|| Answer::Doubt(in_doubt(bytes)), ended);
+        deliver_due(front, &due, answer);
         return Next::End(still_open(bytes));
     }
     let inner = bytes.strip_prefix(b"*1\r\n");
     let is_nothing = inner.is_some_and(|inner| matches!(inner, b"_\r\n" | b"$-1\r\n" | b"*-1\r\n"));
     match (due.failed.as_deref(), due.to) {
+        (Some(_), _) if unblocked.is_some() => {
+            deliver_due(front, &due, unblocked.map_or(Answer::Nothing, ended))
+        }
         // It says by itself what is wrong with it.
         (Some(first), _) => deliver_due(front, &due, Answer::Reply { bytes: first, resp2 }),
         (None, Some(to)) if is_nothing => match unblocked {
-            Some(end) => front.answer(to, ended(end)),
+            Some(end) => deliver(front, to, due.silent, ended(end)),
             None => return Next::Wait(to, due.silent, resp2, request),
         },
         (None, _) => deliver_due(front, &due, Answer::Reply { bytes: inner.unwrap_or(bytes), resp2 }),
@@ -378,6 +383,15 @@ pub(crate) fn ended(end: End) -> Answer<'static> {
         End::Cancel => Answer::Error(ErrorCode::Cancelled.into()),
         End::Leaving | End::Gone => Answer::Nothing,
     }
+}
+
+/// A wait has been ended. Who sends no more and has found nothing is answered nothing, and has nothing more run.
+pub(crate) fn deliver_end(front: &mut impl Front, whose: Whose, silent: bool, end: End) {
+    if end == End::Gone {
+        front.blocks(whose.to);
+        return;
+    }
+    deliver(front, whose, silent, ended(end));
 }
 
 const NO_MULTI: &[u8] = b"-ERR EXEC without MULTI";

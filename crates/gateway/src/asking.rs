@@ -9,7 +9,7 @@ use crate::answer::{Answer, Front, Whose, deliver, keeps_too_much};
 use crate::blocks::Since;
 use crate::link::{Due, Expect, Tried};
 use crate::orders::ASKING;
-use crate::scripts::requests;
+use crate::scripts::{requests, words};
 use crate::upstream::{EXEC, MULTI, PING, TRACKING, Upstream};
 
 const CACHING: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n";
@@ -73,6 +73,9 @@ impl Upstream {
                 let until_ms = since.late_ms(&self.options, self.now_ms);
                 let due = Due { until_ms, ..due(Expect::Block(None)) };
                 self.ask(at, &[&since.sent(bytes, 0, self.now_ms)], Some(db), due);
+                if !front.blocks(to.to) {
+                    self.hurry(to.to, front);
+                }
             }
             Kind::Blocks(_) => {
                 // It is not blocked by this, however long it has been elsewhere.
@@ -123,8 +126,9 @@ impl Upstream {
             Kind::Alone if own.is_none() => {
                 self.wait_for_lease(who, (0, bytes), (Expect::Alone, since), front);
             }
-            // There is no trying it with what must stand right before it.
-            Kind::Blocks(_) if own.is_none() && before > 0 => {
+            // There is no trying it with what must stand right before it; nor what reads behind the last entry that
+            // there is, which the next time would be another one.
+            Kind::Blocks(_) if own.is_none() && (before > 0 || reads_behind_last(bytes)) => {
                 let bytes = [prefix, bytes].concat();
                 self.wait_for_lease(who, (before, &bytes), (Expect::Block(None), since), front);
             }
@@ -160,4 +164,10 @@ impl Upstream {
         let is_full = self.kept.as_ref().is_some_and(|kept| kept.bytes() + bytes > max);
         is_full.then(|| keeps_too_much(max))
     }
+}
+
+/// Whether XREAD waits for what comes behind the last entry that a stream has when it runs.
+fn reads_behind_last(bytes: &[u8]) -> bool {
+    let mut words = words(bytes);
+    words.next().is_some_and(|name| name.eq_ignore_ascii_case(b"XREAD")) && words.any(|word| word == b"$")
 }

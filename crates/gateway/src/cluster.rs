@@ -203,6 +203,15 @@ impl Cluster {
         self.go(front);
     }
 
+    pub(crate) fn awaits(&self, to: Recipient) -> bool {
+        self.nodes.iter().any(|node| node.awaits(to))
+    }
+    pub(crate) fn hurry(&mut self, to: Recipient, front: &mut impl Front) {
+        for (node, upstream) in self.nodes.iter_mut().enumerate() {
+            upstream.hurry(to, &mut Seen { orders: &mut self.orders, node, front: &mut *front });
+        }
+    }
+
     /// Slots are as this map says from now on. Says whether others had some before.
     fn adopt(&mut self, map: Arc<Map>) -> bool {
         let others = |old: &Map| old.primaries != map.primaries || old.owners != map.owners;

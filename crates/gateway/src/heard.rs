@@ -43,6 +43,9 @@ impl<F: Front> Front for Seen<'_, F> {
     fn changed(&mut self, names: Option<&[Box<[u8]>]>) {
         self.front.changed(names);
     }
+    fn blocks(&mut self, to: Recipient) -> bool {
+        self.front.blocks(to)
+    }
     fn warn(&mut self, text: &str) {
         self.front.warn(text);
     }

@@ -45,7 +45,7 @@ impl Upstream {
     /// Whose request takes too long is told so, and its reply will be nobody's.
     fn give_up_late(&mut self, front: &mut impl Front) {
         let (now_ms, limit_ms) = (self.now_ms, self.options.command_timeout_ms);
-        let mut blocked = Vec::new();
+        let (mut blocked, mut tried) = (Vec::new(), Vec::new());
         let places = self.links.iter_mut().zip(0..).filter_map(|(link, at)| Some((link.as_mut()?, at)));
         // Without a limit only who blocks, over a connection of his own, has waited for too long.
         let places = places.filter(|(link, _)| limit_ms > 0 || link.is_lease);
@@ -54,6 +54,7 @@ impl Upstream {
             if is_late && matches!(due.expect, Expect::Block(_)) {
                 blocked.push(at);
             } else if let Some(to) = due.to.filter(|_| is_late) {
+                tried.extend(due.tried().map(|_| (at, due.begin)));
                 due.to = None;
                 self.tries.remove(&to.client());
                 bump(&self.figures.late, 1);
@@ -63,6 +64,9 @@ impl Upstream {
                 );
                 deliver(front, to, due.silent, Answer::Doubt(Error::new(ErrorCode::Upstream, text)));
             }
+        }
+        for (at, begin) in tried {
+            self.link(at).into_iter().for_each(|link| link.void(begin));
         }
         blocked.dedup();
         for at in blocked {

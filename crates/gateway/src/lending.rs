@@ -7,10 +7,10 @@ use weft_engine::mailbox::Recipient;
 use weft_protocol::request::Texts;
 use weft_protocol::resp::encode::request;
 
-use crate::answer::{Answer, Front, Whose, deliver, ended, unreachable};
+use crate::answer::{Answer, Front, Whose, deliver, deliver_end, ended, unreachable};
 use crate::blocks::Since;
 use crate::leases::Waiting;
-use crate::link::{Asleep, Due, Expect};
+use crate::link::{Asleep, Due, Expect, Link};
 use crate::upstream::Upstream;
 
 /// How often the server is asked to wake who blocks over one of its connections; each time a look after the one before.
@@ -37,6 +37,9 @@ impl Upstream {
         (expect, since): (Expect, Since),
         front: &mut impl Front,
     ) {
+        if matches!(expect, Expect::Block(_)) && !front.blocks(to.to) {
+            return;
+        }
         let breaker = &self.lanes[usize::from(resp2)].breaker;
         // Whoever ends a script that runs comes when nobody else gets through.
         let gets_through = matches!(expect, Expect::Alone);
@@ -126,7 +129,9 @@ impl Upstream {
     /// What was to wake whoever blocked over a leased connection has been answered, or will not be: it can wake nobody
     /// else.
     pub(crate) fn woken(&mut self, Asleep { at, attempt, .. }: Asleep, front: &mut impl Front) {
-        if self.link(at).is_some_and(|link| link.attempt == attempt) {
+        if let Some(link) = self.link(at).filter(|link| link.attempt == attempt) {
+            link.hold_no_more();
+            self.touch(at);
             self.cleared(at, front);
         }
     }
@@ -168,7 +173,7 @@ impl Upstream {
             self.link(at).and_then(|link| link.due_at(begin)).and_then(|due| Some((due.to?, due.silent)));
         self.forget(at);
         if let Some((to, silent)) = told {
-            deliver(front, to, silent, ended(end));
+            deliver_end(front, to, silent, end);
         }
         self.lend(front);
     }
@@ -192,11 +197,20 @@ impl Upstream {
             }
             return self.unwatch(at, front);
         }
-        // What its first try does not find is not waited for.
+        // What its first try does not find is not waited for, and one that has not gone does not run.
         if let Some(due) = self.tried(to) {
             due.to = None;
+            self.void(to);
         }
         self.tries.remove(&to.client);
+    }
+    /// A client's first try that has not gone to the server is not to run there.
+    fn void(&mut self, to: Recipient) {
+        if let Some(&(at, begin)) = self.tries.get(&to.client)
+            && let Some(link) = self.link(at)
+        {
+            link.void(begin);
+        }
     }
 
     /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
@@ -216,6 +230,8 @@ impl Upstream {
             if is_first {
                 // Until the server has answered nobody else may have the connection.
                 (link.owed, link.wakes) = (link.owed + 1, 0);
+                // Nor his next request, which could be ended in its place.
+                link.hold();
                 self.wake(asleep, end, front);
             }
             return;
@@ -223,6 +239,26 @@ impl Upstream {
         // It has not come back from its first try.
         if let Some(Due { expect: Expect::Try(_, unblocked), .. }) = self.tried(to) {
             *unblocked = Some(end);
+            self.void(to);
+        }
+    }
+
+    /// A client sends no more, and has asked for what may block: whether it will be answered. It is on its first try, or
+    /// goes without one over the connection over which its client watches keys. For a connection that is being made it
+    /// does not wait: it may be gone for good, and what is there then somebody else's.
+    #[must_use]
+    pub fn awaits(&self, to: Recipient) -> bool {
+        let link = |at: &u32| self.links.get(*at as usize)?.as_deref();
+        let tried = self.tries.get(&to.client).and_then(|(at, _)| link(at));
+        let own = self.leases.owners.get(&to.client).and_then(link);
+        tried.is_some_and(Link::is_up) || own.is_some_and(|link| link.watches && link.blocks())
+    }
+    /// What such a client has asked for ends there, unless it is served.
+    pub fn hurry(&mut self, to: Recipient, front: &mut impl Front) {
+        let Some(&at) = self.leases.owners.get(&to.client) else { return };
+        let blocks = |due: &Due| matches!(due.expect, Expect::Block(None));
+        if self.link(at).is_some_and(|link| link.watches && link.due().iter().any(blocks)) {
+            self.unblock(to, End::Gone, front);
         }
     }
 }

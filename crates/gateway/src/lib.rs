@@ -218,6 +218,21 @@ impl Behind {
             Self::Many(many) => many.submit(forwards, front),
         }
     }
+    /// A client sends no more, and has asked for what may block: whether it will be answered.
+    #[must_use]
+    pub fn awaits(&self, to: Recipient) -> bool {
+        match self {
+            Self::One(one) => one.awaits(to),
+            Self::Many(many) => many.awaits(to),
+        }
+    }
+    /// What such a client has asked for ends there, unless it is served.
+    pub fn hurry(&mut self, to: Recipient, front: &mut impl Front) {
+        match self {
+            Self::One(one) => one.hurry(to, front),
+            Self::Many(many) => many.hurry(to, front),
+        }
+    }
     /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
     pub fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
         match self {

@@ -24,6 +24,7 @@ use crate::kept_bytes::Share;
 use crate::reply::{LIMITS, Passed};
 use crate::scripts::{requests, runs_logic};
 use crate::skip::Skip;
+use crate::upstream::MULTI;
 
 /// Bytes of requests that may wait on one connection to be answered; what comes beyond is refused.
 pub(crate) const WAITING_BYTES_MAX: usize = 256 << 20;
@@ -218,6 +219,8 @@ pub(crate) struct Link {
     /// Where requests end that select a database and are not answered. What is behind the first of them is not sent:
     /// were that refused, it would run in another database.
     gates: VecDeque<u64>,
+    /// What is behind this waits: it could be ended in place of what stands before it.
+    held_at: Option<u64>,
     /// The database that requests run in which are put behind the others now.
     db: Option<u8>,
     /// Requests from the first that is not answered on.
@@ -263,6 +266,7 @@ impl Link {
             tracks: false,
             id: 0,
             gates: VecDeque::new(),
+            held_at: None,
             db: Some(0),
             out: Vec::new(),
             share: Share::default(),
@@ -305,6 +309,10 @@ impl Link {
     pub(crate) fn due(&mut self) -> &mut VecDeque<Due> {
         &mut self.due
     }
+    /// Whether some request of its owner may block.
+    pub(crate) fn blocks(&self) -> bool {
+        self.due.iter().any(|due| matches!(due.expect, Expect::Block(_)))
+    }
 
     /// What is due of the request whose bytes begin there.
     pub(crate) fn due_at(&mut self, begin: u64) -> Option<&mut Due> {
@@ -334,7 +342,26 @@ impl Link {
     }
     /// So many of the bytes may be sent.
     fn limit(&self) -> usize {
-        self.gates.front().map_or(self.out.len(), |gate| (gate - self.base) as usize)
+        let gate = self.gates.front().copied().into_iter().chain(self.held_at).min();
+        gate.map_or(self.out.len(), |gate| (gate - self.base) as usize)
+    }
+    /// What is asked from now on is not sent before this is taken back.
+    pub(crate) fn hold(&mut self) {
+        self.held_at = Some(self.end());
+    }
+    pub(crate) fn hold_no_more(&mut self) {
+        self.held_at = None;
+    }
+    /// Has the server refuse a request that is tried as a transaction of it alone, as one that it does not know: unless
+    /// some of its name was sent.
+    pub(crate) fn void(&mut self, begin: u64) {
+        let at = (begin - self.base) as usize + MULTI.len();
+        let mut lines = self.out.iter().enumerate().skip(at).filter(|(_, byte)| **byte == b'\n');
+        if let Some((line, _)) = lines.nth(1)
+            && line >= self.sent
+        {
+            self.out[line + 1] = b'!';
+        }
     }
     /// A database was selected: what is behind that may go.
     pub(crate) fn is_selected(&mut self) {

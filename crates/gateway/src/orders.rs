@@ -79,6 +79,8 @@ pub(crate) struct Order {
     prefix: Arc<[u8]>,
     /// Why it has not run yet.
     reason: Option<Arrived>,
+    /// What has ended its wait.
+    ended: Option<End>,
     /// Which keys of the request it is a part of it has.
     pub(crate) places: Vec<u32>,
     /// Keys that its client wants to be told of when they change.
@@ -111,6 +113,7 @@ impl Order {
             next: None,
             prefix: [].into(),
             reason: None,
+            ended: None,
             places: Vec::new(),
             tracks: forward.tracks.clone(),
         }
@@ -333,6 +336,9 @@ impl Orders {
     ) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let Some(order) = client.orders.get_mut(at) else { return };
+        if let Some(end) = order.ended {
+            return self.done(id, at, Arrived::of(ended(end)), front);
+        }
         let was_taken = matches!((&order.state, &reason), (State::Sent(_), Arrived::Reply(..)));
         // Where a slot has moved to is the gateway's to know: who is told so would go around it.
         let reason = match redirect {
@@ -477,9 +483,11 @@ impl Orders {
 
     /// Ends a client's wait, if what waits is not at a node now.
     pub(crate) fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
-        let Some(client) = self.clients.get(&to.client) else { return };
-        let waits = |order: &Order| matches!(order.what, What::Blocks(_)) && order.is_waiting();
-        if let Some(at) = client.orders.iter().position(waits) {
+        let Some(client) = self.clients.get_mut(&to.client) else { return };
+        let blocks = |order: &Order| matches!(order.what, What::Blocks(_)) && !order.is_done();
+        let Some(at) = client.orders.iter().position(blocks) else { return };
+        client.orders[at].ended = Some(end);
+        if client.orders[at].is_waiting() {
             self.done(to.client, at, Arrived::of(ended(end)), front);
         }
     }

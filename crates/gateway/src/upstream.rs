@@ -257,7 +257,7 @@ impl Upstream {
     pub(crate) fn link(&mut self, at: u32) -> Option<&mut Link> {
         self.links.get_mut(at as usize)?.as_deref_mut()
     }
-    fn touch(&mut self, at: u32) {
+    pub(crate) fn touch(&mut self, at: u32) {
         if let Some(link) = self.link(at)
             && !std::mem::replace(&mut link.dirty, true)
         {

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use weft_engine::Postponed;
+use weft_engine::mailbox::Recipient;
 use weft_engine::requests::What;
 use weft_engine::session::{Session, client_flag};
 
@@ -92,9 +93,12 @@ impl Client {
         self.session.is_waiting() || self.session.subscriptions.is_some()
     }
     /// Whether it will be answered whatever its peer still sends: another server answers it, its script takes its time,
-    /// or requests are about to run. What blocks may never be answered, and a pause holds what it likes.
-    pub(crate) fn is_under_way(&self) -> bool {
-        let blocks = self.session.wait.is_some() || self.session.info.has(client_flag::BLOCKED);
+    /// or requests are about to run. What blocks may never be answered, and a pause holds what it likes. `awaits`:
+    /// whether what may block at another server will be answered, since it is not known yet that it does.
+    pub(crate) fn is_under_way(&self, awaits: &mut dyn FnMut(Recipient) -> bool) -> bool {
+        let may_block = self.session.wait.is_some() || self.session.info.has(client_flag::BLOCKED);
+        let is_elsewhere = self.session.forwarded > 0;
+        let blocks = may_block && !(is_elsewhere && awaits(self.session.info.recipient()));
         let is_paused = self.alarm.is_set();
         !blocks && (self.session.is_waiting() || self.session.is_away() || self.is_held() && !is_paused)
     }

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use weft_engine::args::Slot;
 use weft_engine::config::Settings;
+use weft_engine::mailbox::Recipient;
 use weft_engine::reply::Output;
 use weft_engine::requests::Origin;
 use weft_engine::session::{ClientInfo, ConnectionInfo, Session, client_flag};
@@ -432,11 +433,11 @@ impl Connection {
 
     /// Whether replies will come that its peer, who sends no more, is to be sent; nothing where that takes
     /// another look.
-    pub(crate) fn is_under_way(&mut self) -> Option<bool> {
+    pub(crate) fn is_under_way(&mut self, awaits: &mut dyn FnMut(Recipient) -> bool) -> Option<bool> {
         match &mut self.peer {
-            Peer::Resp(single) => Some(single.client.is_under_way()),
-            Peer::Http(http) => Some(http.client.is_under_way()),
-            Peer::Respb(channels) => channels.are_under_way(),
+            Peer::Resp(single) => Some(single.client.is_under_way(awaits)),
+            Peer::Http(http) => Some(http.client.is_under_way(awaits)),
+            Peer::Respb(channels) => channels.are_under_way(awaits),
         }
     }
 

@@ -38,7 +38,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use weft_engine::mailbox::Address;
+use weft_engine::blocking::End;
+use weft_engine::mailbox::{Address, Recipient};
 use weft_engine::reply::Wire;
 use weft_engine::{Engine, Executor, Requests};
 use weft_gateway::Behind;
@@ -100,6 +101,9 @@ pub(crate) struct Worker<'e> {
     watchers: Watchers,
     /// The server behind, where this one is a gateway.
     upstream: Option<Box<Behind>>,
+    /// It is at work; whose wait there is to end when it is over.
+    is_upstream_lent: bool,
+    to_unblock: Vec<(Recipient, End)>,
 }
 
 impl<'e> Worker<'e> {
@@ -146,6 +150,8 @@ impl<'e> Worker<'e> {
             followers: Followers::default(),
             watchers: Watchers::default(),
             upstream: None,
+            is_upstream_lent: false,
+            to_unblock: Vec::new(),
         })
     }
 

@@ -9,6 +9,7 @@
 //!
 //! **The client ends a channel** by CLOSE, which says that it wants nothing of it any more: all is dropped at once.
 
+use weft_engine::mailbox::Recipient;
 use weft_engine::reply::Output;
 use weft_engine::session::Session;
 use weft_protocol::respb::Control;
@@ -170,12 +171,12 @@ impl Channels {
     }
     /// The client sends no more: whether some channel will still be answered; nothing where that takes another look. A
     /// page that has none is passed for good, since nothing can come for it.
-    pub(crate) fn are_under_way(&mut self) -> Option<bool> {
+    pub(crate) fn are_under_way(&mut self, awaits: &mut dyn FnMut(Recipient) -> bool) -> Option<bool> {
         for _ in 0..ENDS_PAGES_PER_LOOK {
             let Some(mut places) = self.table.page(self.ended_pages) else { return Some(false) };
             let is_under_way = places.any(|(number, place)| match place {
                 // Whoever waits for the user of channel 0 goes on when that does.
-                Place::Open(open) => open.client.is_under_way() && !self.is_heir(number),
+                Place::Open(open) => open.client.is_under_way(awaits) && !self.is_heir(number),
                 Place::Ending(_) => self.owed.contains(&number),
             });
             if is_under_way {

@@ -101,9 +101,9 @@ impl Worker<'_> {
     fn end_of_stream(&mut self, index: u32) {
         self.run_batch();
         self.settle(index);
+        let is_under_way = self.is_under_way_at_its_end(index);
         if let Some(connection) = self.io.get(index)
             && connection.life == Life::Open
-            && let is_under_way = connection.is_under_way()
             && is_under_way != Some(false)
         {
             // The end is met again: behind replies, or by the next tick.
@@ -116,11 +116,14 @@ impl Worker<'_> {
             None => false,
         };
         if let Some(connection) = self.io.get(index)
-            && !waits
             && connection.has_unsent()
             && connection.life == Life::Open
         {
-            return self.close_after_output(index);
+            if !waits {
+                return self.close_after_output(index);
+            }
+            // What was before has an answer; what it waits for must find nobody from now on.
+            self.send(index);
         }
         if let Some(connection) = self.io.get(index) {
             connection.say_goodbye();

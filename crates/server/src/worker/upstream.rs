@@ -71,10 +71,36 @@ impl Worker<'_> {
 
     /// Ends what a client waits for there, if it does. What it has asked for in this tick goes there first.
     pub(super) fn unblock_upstream(&mut self, to: Recipient, end: End) {
+        if self.is_upstream_lent {
+            // It ends by an answer that has just come.
+            return self.to_unblock.push((to, end));
+        }
+        self.submit_first();
+        self.with_upstream(|upstream, worker| upstream.unblock(to, end, worker));
+    }
+    /// What clients have asked for in this tick goes there now.
+    fn submit_first(&mut self) {
         if self.executor.has_forwards() {
             self.go_upstream();
         }
-        self.with_upstream(|upstream, worker| upstream.unblock(to, end, worker));
+    }
+
+    /// A peer sends no more: whether its clients will be answered; nothing where that takes another look. What they
+    /// have asked for there and may block is awaited where it is not known yet that it does.
+    pub(super) fn is_under_way_at_its_end(&mut self, index: u32) -> Option<bool> {
+        self.submit_first();
+        let (mut awaited, upstream) = (Vec::new(), self.upstream.as_deref());
+        let mut awaits = |to| {
+            let is_awaited = upstream.is_some_and(|upstream| upstream.awaits(to));
+            awaited.extend(is_awaited.then_some(to));
+            is_awaited
+        };
+        let is_under_way =
+            self.io.get(index).map_or(Some(false), |connection| connection.is_under_way(&mut awaits));
+        for to in awaited {
+            self.with_upstream(|upstream, worker| upstream.hurry(to, worker));
+        }
+        is_under_way
     }
 
     /// A client of RESPB sends no more, and is still answered on some channel: others give back the connections over
@@ -109,7 +135,12 @@ impl Worker<'_> {
 
     fn with_upstream(&mut self, work: impl FnOnce(&mut Behind, &mut Self)) {
         let Some(mut upstream) = self.upstream.take() else { return };
+        self.is_upstream_lent = true;
         work(&mut upstream, self);
+        while let Some((to, end)) = self.to_unblock.pop() {
+            upstream.unblock(to, end, self);
+        }
+        self.is_upstream_lent = false;
         self.upstream = Some(upstream);
         self.see_to_aftermath();
     }
@@ -257,6 +288,19 @@ impl Front for Worker<'_> {
 
     fn changed(&mut self, names: Option<&[Box<[u8]>]>) {
         self.engine.changed_elsewhere(names);
+    }
+
+    fn blocks(&mut self, to: Recipient) -> bool {
+        let index = to.address.connection;
+        let is_there = self.is_there(to);
+        let Some(connection) = self.io.get(index).filter(|connection| is_there && connection.is_last_awaited)
+        else {
+            return true;
+        };
+        // The end is met again, and nothing is awaited of it any more.
+        connection.unread = true;
+        self.set_reading(index, true);
+        false
     }
 
     fn warn(&mut self, text: &str) {
