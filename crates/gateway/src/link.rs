@@ -358,7 +358,7 @@ impl Link {
         let at = (begin - self.base) as usize + MULTI.len();
         let mut lines = self.out.iter().enumerate().skip(at).filter(|(_, byte)| **byte == b'\n');
         if let Some((line, _)) = lines.nth(1)
-            && line >= self.sent
+            && line + 1 >= self.sent
         {
             self.out[line + 1] = b'!';
         }
@@ -637,6 +637,28 @@ mod tests {
         let asked = || vec![(asking.clone(), Due::new(None, Expect::Plain, false).skipping(1))];
         assert_eq!(until_broken(asked(), b"+OK\r\n+QUEUED\r\n"), (0, true));
         assert_eq!(until_broken(asked(), b"+OK\r\n$1\r\nv\r\n"), (1, false));
+    }
+
+    #[test]
+    fn what_is_voided_is_refused_unless_its_name_was_sent() {
+        let request = b"*3\r\n$5\r\nBLPOP\r\n$1\r\nl\r\n$1\r\n0\r\n".as_slice();
+        let name = MULTI.len() + b"*3\r\n$5\r\n".len();
+        for (sent, is_void) in [(0, true), (MULTI.len(), true), (name, true), (name + 1, false), (70, false)]
+        {
+            let mut link = asked(&[(GET, Some(0)), (INCR, Some(0))]);
+            let begin = link.end();
+            link.ask(
+                &[MULTI, request, crate::upstream::EXEC],
+                Some(0),
+                Due::new(None, Expect::Exec, false),
+                0,
+            );
+            link.sent = begin as usize + sent;
+            link.void(begin);
+            let all = [GET, INCR, MULTI, request, crate::upstream::EXEC].concat();
+            let voided = String::from_utf8_lossy(&all).replace("BLPOP", "!LPOP").into_bytes();
+            assert_eq!(link.out, if is_void { voided } else { all }, "{sent} were sent");
+        }
     }
 
     #[test]

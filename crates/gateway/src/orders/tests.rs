@@ -211,3 +211,23 @@ fn nobody_is_told_where_a_slot_has_moved_to() {
         assert_eq!(delivered.0[1], ":1");
     }
 }
+
+/// It is told so where it would go again: elsewhere, since its slot has moved or its node is not to be had.
+#[test]
+fn what_was_ended_while_it_was_at_a_node_does_not_go_again() {
+    let not_run = || Answer::NotRun(unreachable("it is gone"));
+    let moved = || Answer::Reply { bytes: b"-MOVED 1 node1:1\r\n", resp2: true };
+    for (answer, is_ended) in [(moved(), true), (not_run(), true), (moved(), false), (not_run(), false)] {
+        let (mut orders, mut delivered) = (sent(&[]), Delivered::default());
+        let kind = Kind::Blocks(BlockTime { argument: 2, ms: 0, in_seconds: true });
+        let mut order = Order::new(&Forward { resp2: true, ..Forward::of(TO, kind) }, b"", 0);
+        order.send(0, 1, 0);
+        orders.clients.entry(TO.client).or_default().orders.push_back(order);
+        if is_ended {
+            orders.unblock(TO, End::Cancel, &mut delivered);
+        }
+        assert!(delivered.0.is_empty(), "its node may serve it yet");
+        orders.heard(0, Whose { to: TO, stamp: 1 }, answer, &mut delivered);
+        assert_eq!((orders.ready.is_empty(), delivered.0.len()), (is_ended, usize::from(is_ended)));
+    }
+}

@@ -1,4 +1,5 @@
-//! Owns: tests of how long a client waits for a server that says nothing, over a connection of its own and for one.
+//! Owns: tests of how long a client waits for a server that says nothing, over a connection of its own and for one, and of
+//! what waits for one at once.
 //! Does not own: what is counted of the time (`crate::blocks`).
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -111,5 +112,28 @@ fn who_waits_for_a_connection_waits_no_longer_than_his_time() {
         bench.until("a wait", |bench| bench.upstream.leases.waiting.len() == 1);
         let told = is_late_behind(&mut bench, &peer, "WATCH k", time_ms);
         assert!(told.contains(&format!("came free in {time_ms} ms")), "{told}");
+    }
+}
+
+/// Behind the last entry the second time would be behind another one.
+#[test]
+fn what_reads_behind_the_last_entry_is_asked_once() {
+    for (words, is_tried) in [
+        (["XREAD", "BLOCK", "0", "STREAMS", "s", "$"], false),
+        (["xread", "block", "0", "streams", "s", "$"], false),
+        (["XREAD", "BLOCK", "0", "STREAMS", "s", "0-1"], true),
+    ] {
+        let peer = Peer::start(|asked| {
+            Some(match asked {
+                "MULTI" => "+OK\r\n".into(),
+                "EXEC" => "*1\r\n$1\r\nv\r\n".into(),
+                _ if asked.contains("0-1") => "+QUEUED\r\n".into(),
+                _ => "$1\r\nv\r\n".into(),
+            })
+        });
+        let mut bench = Bench::new(peer.options(&[]));
+        ask(&mut bench, Kind::Blocks(BlockTime { argument: 2, ms: 0, in_seconds: false }), 0, &words);
+        bench.until("it is answered", |bench| !bench.delivered.0.is_empty());
+        assert_eq!(peer.asked().contains(&"MULTI".into()), is_tried, "{words:?}");
     }
 }
