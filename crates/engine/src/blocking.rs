@@ -388,8 +388,8 @@ pub(crate) fn end_own(
     end: End,
 ) -> bool {
     if session.forwarded > 0 {
-        // Its reply is on its way.
-        return end == End::Gone;
+        // Its reply is on its way, unless it has been let go.
+        return end == End::Gone || session.is_let_go;
     }
     let Some(wait) = session.wait.take() else { return true };
     let outcome = match end {

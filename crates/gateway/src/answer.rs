@@ -111,7 +111,7 @@ pub trait Front {
     fn changed(&mut self, names: Option<&[Box<[u8]>]>);
     /// A request of a client waits from now on for what others do. Says whether it may: not that of one who sends no
     /// more, whose end is looked at again.
-    fn blocks(&mut self, to: Recipient) -> bool;
+    fn may_wait(&mut self, to: Recipient) -> bool;
     /// Whoever runs the gateway is to know something.
     fn warn(&mut self, text: &str);
 }
@@ -121,6 +121,8 @@ pub(crate) enum Next {
     GoOn,
     /// The connection is nobody's any more.
     Free,
+    /// Nor is what is watched over it anybody's.
+    Unwatch,
     /// This one was woken.
     Woken(Asleep),
     /// It was not, and maybe has not begun to block.
@@ -262,7 +264,12 @@ fn of_client(
             if let Some(to) = due.to {
                 deliver_end(front, to, due.silent, end);
             }
-            return if link.watches { Next::GoOn } else { free };
+            return match link.watches {
+                // Nothing more of it comes that what it watches would matter to.
+                true if end == End::Gone => Next::Unwatch,
+                true => Next::GoOn,
+                false => free,
+            };
         }
         Expect::Block(_) => {
             deliver_due(front, &due, Answer::Reply { bytes, resp2 });
@@ -321,11 +328,11 @@ fn of_transaction(link: &mut Link, mut due: Due, place: Range<usize>, front: &mu
     let inner = bytes.strip_prefix(b"*1\r\n");
     let is_nothing = inner.is_some_and(|inner| matches!(inner, b"_\r\n" | b"$-1\r\n" | b"*-1\r\n"));
     match (due.failed.as_deref(), due.to) {
-        (Some(_), _) if unblocked.is_some() => {
-            deliver_due(front, &due, unblocked.map_or(Answer::Nothing, ended))
-        }
-        // It says by itself what is wrong with it.
-        (Some(first), _) => deliver_due(front, &due, Answer::Reply { bytes: first, resp2 }),
+        // It says by itself what is wrong with it, unless it was voided.
+        (Some(first), _) => match unblocked {
+            Some(end) => deliver_due(front, &due, ended(end)),
+            None => deliver_due(front, &due, Answer::Reply { bytes: first, resp2 }),
+        },
         (None, Some(to)) if is_nothing => match unblocked {
             Some(end) => deliver(front, to, due.silent, ended(end)),
             None => return Next::Wait(to, due.silent, resp2, request),
@@ -388,7 +395,7 @@ pub(crate) fn ended(end: End) -> Answer<'static> {
 /// A wait has been ended. Who sends no more and has found nothing is answered nothing, and has nothing more run.
 pub(crate) fn deliver_end(front: &mut impl Front, whose: Whose, silent: bool, end: End) {
     if end == End::Gone {
-        front.blocks(whose.to);
+        front.may_wait(whose.to);
         return;
     }
     deliver(front, whose, silent, ended(end));

@@ -73,7 +73,7 @@ impl Upstream {
                 let until_ms = since.late_ms(&self.options, self.now_ms);
                 let due = Due { until_ms, ..due(Expect::Block(None)) };
                 self.ask(at, &[&since.sent(bytes, 0, self.now_ms)], Some(db), due);
-                if !front.blocks(to.to) {
+                if !front.may_wait(to.to) {
                     self.hurry(to.to, front);
                 }
             }

@@ -339,7 +339,7 @@ impl Cluster {
     fn accept(&mut self, (forward, begun_ms): (Forward, u64), bytes: &[u8], front: &mut impl Front) {
         let (id, now_ms) = (forward.to.client, self.orders.now_ms);
         if let Kind::Release = forward.kind {
-            return self.release(&forward, front);
+            return self.release(forward.to, front);
         }
         let copies = if let Kind::Everywhere(_) = forward.kind { self.primaries.len().max(1) } else { 1 };
         let prefix: Arc<[u8]> = match forward.kind {
@@ -462,11 +462,11 @@ impl Cluster {
     }
 
     /// A client gives up what it has, and what it waits for.
-    fn release(&mut self, forward: &Forward, front: &mut impl Front) {
-        self.early.retain(|early| early.forward.to.client != forward.to.client);
-        let Some(client) = self.orders.clients.remove(&forward.to.client) else { return };
+    pub(crate) fn release(&mut self, to: Recipient, front: &mut impl Front) {
+        self.early.retain(|early| early.forward.to.client != to.client);
+        let Some(client) = self.orders.clients.remove(&to.client) else { return };
         if client.held_bytes > 0 {
-            front.holds(forward.to, 0);
+            front.holds(to, 0);
         }
         let mut nodes: Vec<usize> = client.leased.iter().map(|(node, _)| *node).collect();
         nodes.extend(client.orders.iter().filter_map(|order| match order.state {
@@ -476,8 +476,15 @@ impl Cluster {
         nodes.sort_unstable();
         nodes.dedup();
         for node in nodes {
-            self.release_at(node, forward.to, front);
+            self.release_at(node, to, front);
         }
+    }
+    pub(crate) fn void_of(&mut self, connection: u32) {
+        let is_its = |early: &Early| {
+            early.forward.to.address.connection == connection && matches!(early.forward.kind, Kind::Blocks(_))
+        };
+        self.early.retain(|early| !is_its(early));
+        self.nodes.iter_mut().for_each(|node| node.void_of(connection));
     }
     fn release_at(&mut self, node: usize, to: Recipient, front: &mut impl Front) {
         let forward = Forward { silent: true, ..Forward::of(to, Kind::Release) };

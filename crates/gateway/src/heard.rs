@@ -43,8 +43,8 @@ impl<F: Front> Front for Seen<'_, F> {
     fn changed(&mut self, names: Option<&[Box<[u8]>]>) {
         self.front.changed(names);
     }
-    fn blocks(&mut self, to: Recipient) -> bool {
-        self.front.blocks(to)
+    fn may_wait(&mut self, to: Recipient) -> bool {
+        self.front.may_wait(to)
     }
     fn warn(&mut self, text: &str) {
         self.front.warn(text);

@@ -102,6 +102,11 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// Whether a client waits with what may block.
+    pub(crate) fn blocks(&self, client: u64) -> bool {
+        let place = self.places.get(&client).and_then(|place| self.all.get(place));
+        place.is_some_and(|waiting| matches!(waiting.expect, Expect::Block(_)))
+    }
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }

@@ -7,7 +7,7 @@ use weft_engine::mailbox::Recipient;
 use weft_protocol::request::Texts;
 use weft_protocol::resp::encode::request;
 
-use crate::answer::{Answer, Front, Whose, deliver, deliver_end, ended, unreachable};
+use crate::answer::{Answer, Front, Whose, deliver, deliver_end, unreachable};
 use crate::blocks::Since;
 use crate::leases::Waiting;
 use crate::link::{Asleep, Due, Expect, Link};
@@ -15,6 +15,8 @@ use crate::upstream::Upstream;
 
 /// How often the server is asked to wake who blocks over one of its connections; each time a look after the one before.
 pub(crate) const WAKES_MAX: u8 = 30;
+/// The same for one whose client sends no more.
+const GONE_WAKES_MAX: u8 = 3;
 
 const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
 
@@ -37,7 +39,7 @@ impl Upstream {
         (expect, since): (Expect, Since),
         front: &mut impl Front,
     ) {
-        if matches!(expect, Expect::Block(_)) && !front.blocks(to.to) {
+        if matches!(expect, Expect::Block(_)) && !front.may_wait(to.to) {
             return;
         }
         let breaker = &self.lanes[usize::from(resp2)].breaker;
@@ -161,7 +163,8 @@ impl Upstream {
         let Asleep { at, begin, .. } = asleep;
         let Some(link) = self.link(at) else { return };
         link.wakes += 1;
-        let (id, resp2, is_too_much) = (link.id.to_string(), link.resp2, link.wakes > WAKES_MAX);
+        let wakes_max = if end == End::Gone { GONE_WAKES_MAX } else { WAKES_MAX };
+        let (id, resp2, is_too_much) = (link.id.to_string(), link.resp2, link.wakes > wakes_max);
         let reason = if end == End::Timeout { "TIMEOUT" } else { "ERROR" };
         let mut bytes = Vec::new();
         request(None, &Texts(&["CLIENT", "UNBLOCK", &id, reason]), &mut bytes);
@@ -216,7 +219,7 @@ impl Upstream {
     /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
     pub fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
         if let Some(waiting) = self.leases.leave(to.client) {
-            return deliver(front, waiting.to, waiting.silent, ended(end));
+            return deliver_end(front, waiting.to, waiting.silent, end);
         }
         if let Some(&at) = self.leases.owners.get(&to.client) {
             let Some(link) = self.link(at) else { return };
@@ -227,6 +230,11 @@ impl Upstream {
             let asleep = Asleep { at, attempt, begin: due.begin };
             let is_first = matches!(due.expect, Expect::Block(None));
             due.expect = Expect::Block(Some(end));
+            let told = due.to.map(|to| (to, due.silent));
+            if link.take_back(asleep.begin) {
+                // It waits until whoever wakes the one before has been heard.
+                return told.into_iter().for_each(|(to, silent)| deliver_end(front, to, silent, end));
+            }
             if is_first {
                 // Until the server has answered nobody else may have the connection.
                 (link.owed, link.wakes) = (link.owed + 1, 0);
@@ -243,9 +251,9 @@ impl Upstream {
         }
     }
 
-    /// A client sends no more, and has asked for what may block: whether it will be answered. It is on its first try, or
-    /// goes without one over the connection over which its client watches keys. For a connection that is being made it
-    /// does not wait: it may be gone for good, and what is there then somebody else's.
+    /// A client sends no more, and has asked for what may block: whether it will be answered. It is on its first try,
+    /// or goes without one over the connection over which its client watches keys. For a connection that is being made
+    /// it does not wait: it may be gone for good, and what is there then somebody else's.
     #[must_use]
     pub fn awaits(&self, to: Recipient) -> bool {
         let link = |at: &u32| self.links.get(*at as usize)?.as_deref();
@@ -253,12 +261,27 @@ impl Upstream {
         let own = self.leases.owners.get(&to.client).and_then(link);
         tried.is_some_and(Link::is_up) || own.is_some_and(|link| link.watches && link.blocks())
     }
-    /// What such a client has asked for ends there, unless it is served.
+    /// What such a client has asked for ends there unless it is served, and its client is let go. What is tried has its
+    /// answer.
     pub fn hurry(&mut self, to: Recipient, front: &mut impl Front) {
-        let Some(&at) = self.leases.owners.get(&to.client) else { return };
-        let blocks = |due: &Due| matches!(due.expect, Expect::Block(None));
-        if self.link(at).is_some_and(|link| link.watches && link.due().iter().any(blocks)) {
+        if self.tries.contains_key(&to.client) {
+            return;
+        }
+        let own = self.leases.owners.get(&to.client);
+        let is_asked =
+            own.is_some_and(|at| self.links[*at as usize].as_ref().is_some_and(|link| link.blocks()));
+        if is_asked || self.leases.waiting.blocks(to.client) {
             self.unblock(to, End::Gone, front);
+        }
+    }
+    /// What the clients of a connection that ends have asked for and has not gone to the server is not to run there.
+    pub(crate) fn void_of(&mut self, connection: u32) {
+        let is_its = |due: &&Due| {
+            due.tried().is_some() && due.to.is_some_and(|to| to.to.address.connection == connection)
+        };
+        for link in self.links.iter_mut().flatten().filter(|link| !link.is_up()) {
+            let begins: Vec<u64> = link.due().iter().filter(is_its).map(|due| due.begin).collect();
+            begins.into_iter().for_each(|begin| link.void(begin));
         }
     }
 }

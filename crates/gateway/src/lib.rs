@@ -233,6 +233,16 @@ impl Behind {
             Self::Many(many) => many.hurry(to, front),
         }
     }
+    /// A connection ends: what its clients have asked for, may block and has not gone there is not to run. `only`: its
+    /// client, where it has one, which gives up all else, too.
+    pub fn leave(&mut self, connection: u32, only: Option<Recipient>, front: &mut impl Front) {
+        match (self, only) {
+            (Self::One(one), Some(to)) => one.release(to, front),
+            (Self::One(one), None) => one.void_of(connection),
+            (Self::Many(many), Some(to)) => many.release(to, front),
+            (Self::Many(many), None) => many.void_of(connection),
+        }
+    }
     /// Ends a client's wait there, if it waits: CLIENT UNBLOCK, CANCEL.
     pub fn unblock(&mut self, to: Recipient, end: End, front: &mut impl Front) {
         match self {

@@ -352,6 +352,16 @@ impl Link {
     pub(crate) fn hold_no_more(&mut self) {
         self.held_at = None;
     }
+    /// Takes away the last request, which begins there, if it waits behind that. Says whether it has.
+    pub(crate) fn take_back(&mut self, begin: u64) -> bool {
+        let is_held = self.held_at.is_some_and(|held_at| begin >= held_at);
+        let is_it = is_held && self.due.back().is_some_and(|due| due.begin == begin);
+        if is_it {
+            self.due.pop_back();
+            self.out.truncate((begin - self.base) as usize);
+        }
+        is_it
+    }
     /// Has the server refuse a request that is tried as a transaction of it alone, as one that it does not know: unless
     /// some of its name was sent.
     pub(crate) fn void(&mut self, begin: u64) {

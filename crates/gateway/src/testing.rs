@@ -69,7 +69,7 @@ impl Front for Delivered {
         self.0.push(format!("held {}", names.len()));
     }
     fn changed(&mut self, _: Option<&[Box<[u8]>]>) {}
-    fn blocks(&mut self, _: Recipient) -> bool {
+    fn may_wait(&mut self, _: Recipient) -> bool {
         true
     }
     fn warn(&mut self, text: &str) {

@@ -434,6 +434,7 @@ impl Upstream {
                     match next {
                         Next::GoOn => {}
                         Next::Free => self.free(at, front),
+                        Next::Unwatch => self.unwatch(at, front),
                         Next::Woken(asleep) => self.woken(asleep, front),
                         Next::NotWoken(asleep) => self.not_woken(asleep, front),
                         Next::Cleared => self.cleared(at, front),

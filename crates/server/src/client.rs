@@ -97,14 +97,17 @@ impl Client {
     /// whether what may block at another server will be answered, since it is not known yet that it does.
     pub(crate) fn is_under_way(&self, awaits: &mut dyn FnMut(Recipient) -> bool) -> bool {
         let may_block = self.session.wait.is_some() || self.session.info.has(client_flag::BLOCKED);
-        let is_elsewhere = self.session.forwarded > 0;
-        let blocks = may_block && !(is_elsewhere && awaits(self.session.info.recipient()));
+        let blocks = may_block && !(self.may_block_elsewhere() && awaits(self.session.info.recipient()));
         let is_paused = self.alarm.is_set();
         !blocks && (self.session.is_waiting() || self.session.is_away() || self.is_held() && !is_paused)
     }
     /// Whether a request of it may be decoded: nothing that was decoded waits to run.
     pub(crate) fn may_go_on(&self) -> bool {
         !self.session.is_waiting() && !self.session.is_away() && !self.is_held()
+    }
+    /// Whether it has asked another server for what may block there.
+    pub(crate) fn may_block_elsewhere(&self) -> bool {
+        self.session.forwarded > 0 && self.session.info.has(client_flag::BLOCKED)
     }
     /// Whether it keeps a connection behind for keys that it watches, if its peer sends no more.
     pub(crate) fn watches_in_vain(&self) -> bool {

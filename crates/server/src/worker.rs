@@ -101,8 +101,9 @@ pub(crate) struct Worker<'e> {
     watchers: Watchers,
     /// The server behind, where this one is a gateway.
     upstream: Option<Box<Behind>>,
-    /// It is at work; whose wait there is to end when it is over.
+    /// It is at work.
     is_upstream_lent: bool,
+    /// Whose wait there is to end, and how, when that is over.
     to_unblock: Vec<(Recipient, End)>,
 }
 

@@ -372,6 +372,7 @@ fn session(info: &Arc<ClientInfo>, user: Arc<User>, wire: Wire) -> Session {
         has_left: false,
         wait: None,
         forwarded: 0,
+        is_let_go: false,
         joins: false,
         watches: 0,
         confirmed: false,

@@ -268,6 +268,8 @@ pub struct Session {
     /// Requests that another server runs, and whose replies have not come. While there are some, others run only if
     /// they may join them.
     pub forwarded: u32,
+    /// Nobody answers those any more: its peer has ended its sending, and it has nothing more run.
+    pub is_let_go: bool,
     /// Plain requests may join those.
     pub joins: bool,
     /// How often it has sent WATCH there since its last EXEC: if it has, it has a connection there, unless that is

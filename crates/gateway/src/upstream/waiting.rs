@@ -1,6 +1,5 @@
-//! Owns: tests of how long a client waits for a server that says nothing, over a connection of its own and for one, and of
-//! what waits for one at once.
-//! Does not own: what is counted of the time (`crate::blocks`).
+//! Owns: tests of how long a client waits for a server that says nothing, over a connection of its own and for one, and
+//! of what waits for one at once. Does not own: what is counted of the time (`crate::blocks`).
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

@@ -186,14 +186,15 @@ impl Channels {
         }
         None
     }
-    /// The same client: channels of the next pages that watch keys over a connection behind and have nothing left to
-    /// run. Nothing once all have been looked at.
-    pub(crate) fn idle_watchers(&mut self) -> Option<Vec<u16>> {
+    /// The same client: channels of the next pages that keep a connection behind for nothing: they watch keys and have
+    /// nothing left to run, or block. Nothing once all have been looked at.
+    pub(crate) fn idle_keepers(&mut self) -> Option<Vec<u16>> {
         let (first, end) = (self.unwatched_pages, self.unwatched_pages + ENDS_PAGES_PER_LOOK);
         let mut pages = (first..end).map_while(|page| self.table.page(page)).peekable();
         pages.peek()?;
-        let watches = |place: &Place| matches!(place, Place::Open(open) if open.client.watches_in_vain());
-        let idle = pages.flatten().filter(|(_, place)| watches(place)).map(|(number, _)| number).collect();
+        let in_vain = |client: &Client| client.watches_in_vain() || client.may_block_elsewhere();
+        let keeps = |place: &Place| matches!(place, Place::Open(open) if in_vain(&open.client));
+        let idle = pages.flatten().filter(|(_, place)| keeps(place)).map(|(number, _)| number).collect();
         self.unwatched_pages = end;
         Some(idle)
     }

@@ -95,16 +95,19 @@ impl Worker<'_> {
 
     /// What blocks on these channels of a connection that goes away is given up. Where it cannot be, its reply is on
     /// the way: `send` waits for it.
-    fn give_up(&mut self, index: u32, waiting: Vec<u16>) {
+    pub(super) fn give_up(&mut self, index: u32, waiting: Vec<u16>) {
         for channel in waiting {
             let Some((session, _)) = self.io.client(index, channel) else { continue };
             let to = session.info.recipient();
             let is_over = gives_up(&mut self.executor, (index, channel), session);
-            let Some((channels, _)) = self.io.channels(index) else { return };
-            if is_over {
-                channels.pay(channel);
-            } else {
-                channels.owe(channel);
+            if let Some((channels, _)) = self.io.channels(index) {
+                if is_over {
+                    channels.pay(channel);
+                } else {
+                    channels.owe(channel);
+                }
+            }
+            if !is_over {
                 self.unblock_upstream(to, End::Leaving);
             }
         }

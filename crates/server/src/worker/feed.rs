@@ -119,12 +119,13 @@ impl Worker<'_> {
             && connection.has_unsent()
             && connection.life == Life::Open
         {
-            if !waits {
-                return self.close_after_output(index);
+            self.close_after_output(index);
+            if waits {
+                self.give_up(index, vec![0]);
             }
-            // What was before has an answer; what it waits for must find nobody from now on.
-            self.send(index);
+            return;
         }
+        self.leave_upstream(index);
         if let Some(connection) = self.io.get(index) {
             connection.say_goodbye();
         }

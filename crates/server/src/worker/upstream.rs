@@ -51,15 +51,16 @@ impl Worker<'_> {
 
     /// Sends what clients want to have run.
     pub(super) fn go_upstream(&mut self) {
-        self.with_upstream(|upstream, worker| {
-            let mut forwards = std::mem::take(worker.executor.forwards());
-            upstream.submit(&mut forwards, worker);
-            // What answers have set going meanwhile is for the next tick.
-            let newer = std::mem::replace(worker.executor.forwards(), forwards);
-            if !newer.list.is_empty() {
-                *worker.executor.forwards() = newer;
-            }
-        });
+        self.with_upstream(|upstream, worker| worker.submit_to(upstream));
+    }
+    fn submit_to(&mut self, upstream: &mut Behind) {
+        let mut forwards = std::mem::take(self.executor.forwards());
+        upstream.submit(&mut forwards, self);
+        // What answers have set going meanwhile is for the next time.
+        let newer = std::mem::replace(self.executor.forwards(), forwards);
+        if !newer.list.is_empty() {
+            *self.executor.forwards() = newer;
+        }
     }
 
     /// Something has happened to one of those connections, or to none. `ends`: nothing comes behind what is there.
@@ -75,20 +76,19 @@ impl Worker<'_> {
             // It ends by an answer that has just come.
             return self.to_unblock.push((to, end));
         }
-        self.submit_first();
-        self.with_upstream(|upstream, worker| upstream.unblock(to, end, worker));
-    }
-    /// What clients have asked for in this tick goes there now.
-    fn submit_first(&mut self) {
         if self.executor.has_forwards() {
             self.go_upstream();
         }
+        self.with_upstream(|upstream, worker| upstream.unblock(to, end, worker));
     }
 
     /// A peer sends no more: whether its clients will be answered; nothing where that takes another look. What they
     /// have asked for there and may block is awaited where it is not known yet that it does.
     pub(super) fn is_under_way_at_its_end(&mut self, index: u32) -> Option<bool> {
-        self.submit_first();
+        // Nothing is decoded meanwhile: what answers set going by themselves comes to an end.
+        while self.upstream.is_some() && self.executor.has_forwards() {
+            self.go_upstream();
+        }
         let (mut awaited, upstream) = (Vec::new(), self.upstream.as_deref());
         let mut awaits = |to| {
             let is_awaited = upstream.is_some_and(|upstream| upstream.awaits(to));
@@ -112,7 +112,7 @@ impl Worker<'_> {
             // Behind what keeps it from decoding the end is met again.
             return true;
         };
-        let idle = channels.idle_watchers();
+        let idle = channels.idle_keepers();
         idle.iter().flatten().for_each(|&channel| self.unwatch_idle(index, channel));
         idle.is_none()
     }
@@ -128,9 +128,23 @@ impl Worker<'_> {
         if !has_all {
             return channels.look_again(channel);
         }
-        if let Some(client) = connection.peer.client(channel).filter(|client| client.watches_in_vain()) {
+        let Some(client) = connection.peer.client(channel) else { return };
+        if client.watches_in_vain() {
             self.executor.give_back_elsewhere(&mut client.session);
+        } else if client.may_block_elsewhere() {
+            let to = client.session.info.recipient();
+            self.with_upstream(|upstream, worker| upstream.hurry(to, worker));
         }
+    }
+
+    /// A connection ends now; its sessions are taken down later.
+    pub(super) fn leave_upstream(&mut self, index: u32) {
+        let Some(connection) = self.io.get(index) else { return };
+        let only = match connection.peer.only() {
+            Some(client) if client.session.forwarded == 0 => return,
+            only => only.map(|client| client.session.info.recipient()),
+        };
+        self.with_upstream(|upstream, worker| upstream.leave(index, only, worker));
     }
 
     fn with_upstream(&mut self, work: impl FnOnce(&mut Behind, &mut Self)) {
@@ -138,6 +152,9 @@ impl Worker<'_> {
         self.is_upstream_lent = true;
         work(&mut upstream, self);
         while let Some((to, end)) = self.to_unblock.pop() {
+            if self.executor.has_forwards() {
+                self.submit_to(&mut upstream);
+            }
             upstream.unblock(to, end, self);
         }
         self.is_upstream_lent = false;
@@ -290,16 +307,21 @@ impl Front for Worker<'_> {
         self.engine.changed_elsewhere(names);
     }
 
-    fn blocks(&mut self, to: Recipient) -> bool {
-        let index = to.address.connection;
+    fn may_wait(&mut self, to: Recipient) -> bool {
+        let (index, channel) = (to.address.connection, to.address.channel);
         let is_there = self.is_there(to);
         let Some(connection) = self.io.get(index).filter(|connection| is_there && connection.is_last_awaited)
         else {
             return true;
         };
-        // The end is met again, and nothing is awaited of it any more.
         connection.unread = true;
-        self.set_reading(index, true);
+        let waits_for_room = connection.waits_for_room;
+        if let Some((session, _)) = self.io.client(index, channel) {
+            session.is_let_go = true;
+        }
+        if !waits_for_room {
+            self.set_reading(index, true);
+        }
         false
     }
 
