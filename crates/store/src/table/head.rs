@@ -167,7 +167,7 @@ impl Directory {
         }
         let bucket = self.first_bucket(pin, index, hash);
         if let Some((bucket, _)) = bucket {
-            prefetch::far_line(bucket.cast());
+            prefetch::line(bucket.cast());
         }
         sights.push(shard, bucket);
     }
@@ -246,10 +246,10 @@ fn go_on(sights: &mut Sights, Passed { at, hash, whole }: Passed) {
 #[inline]
 fn prefetch_lines(entry: Tagged, whole: bool) {
     let address = entry.entry().as_ptr();
-    prefetch::far_line(address);
-    prefetch::far_line(address.wrapping_add(48));
+    prefetch::line(address);
+    prefetch::line(address.wrapping_add(48));
     if whole {
-        (0..entry.more_lines()).for_each(|line| prefetch::far_line(address.wrapping_add(112 + 64 * line)));
+        (0..entry.more_lines()).for_each(|line| prefetch::line(address.wrapping_add(112 + 64 * line)));
     }
 }
 
