@@ -109,8 +109,8 @@ pub trait Front {
     fn track_late(&mut self, to: Recipient, names: &Names);
     /// Keys have changed; without names, any.
     fn changed(&mut self, names: Option<&[Box<[u8]>]>);
-    /// A request of a client waits from now on for what others do. Says whether it may: not that of one who sends no
-    /// more, whose end is looked at again.
+    /// Whether a request of a client may wait for what others do. That of one who sends no more may not: it is let go,
+    /// and the client's end looked at again.
     fn may_wait(&mut self, to: Recipient) -> bool;
     /// Whoever runs the gateway is to know something.
     fn warn(&mut self, text: &str);
@@ -392,13 +392,12 @@ pub(crate) fn ended(end: End) -> Answer<'static> {
     }
 }
 
-/// A wait has been ended. Who sends no more and has found nothing is answered nothing, and has nothing more run.
+/// A wait has been ended. Who sends no more has found nothing, and is let go.
 pub(crate) fn deliver_end(front: &mut impl Front, whose: Whose, silent: bool, end: End) {
-    if end == End::Gone {
-        front.may_wait(whose.to);
-        return;
+    match end {
+        End::Gone => _ = front.may_wait(whose.to),
+        end => deliver(front, whose, silent, ended(end)),
     }
-    deliver(front, whose, silent, ended(end));
 }
 
 const NO_MULTI: &[u8] = b"-ERR EXEC without MULTI";
