@@ -1,6 +1,6 @@
 //! Owns: lending a worker's connections to one client at a time: waiting for one, having it, giving it back, being
-//! woken on it. Does not own: who waits and who has which (`crate::leases`), what goes over it
-//! (`crate::upstream`).
+//! woken on it; what ends a request that may block, its first try over a shared one too. Does not own: who waits and
+//! who has which (`crate::leases`), what goes over it (`crate::upstream`).
 
 use weft_engine::blocking::End;
 use weft_engine::mailbox::Recipient;

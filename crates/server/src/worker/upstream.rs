@@ -1,8 +1,8 @@
 //! Owns: a worker of a gateway: giving the server behind what it is to run, and its answers to clients. Does not own:
 //! connections to that server (`weft-gateway`).
 //!
-//! What clients want to have run goes there once a tick, behind the batches; where a client waits no more, what it has
-//! sent meanwhile goes with the next.
+//! What clients want to have run goes there once a tick, behind the batches, and before a client's end is looked at;
+//! where a client waits no more, what it has sent meanwhile goes with the next.
 
 use std::sync::atomic::Ordering::Relaxed;
 
