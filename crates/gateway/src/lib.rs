@@ -51,6 +51,7 @@ mod breaker;
 mod cluster;
 mod dial;
 mod figures;
+mod gather;
 mod heard;
 mod hub;
 mod kept_bytes;

@@ -47,9 +47,10 @@ pub(crate) const fn client(client: u64) -> Recipient {
     Recipient { address: Address { worker: 0, connection: client as u32, channel: 0 }, client }
 }
 
-/// What clients are told, in the order in which they are; and how much waits for others of whom that was told of last.
+/// What clients are told, in the order in which they are; how much waits for others of whom that was told of last; and
+/// how many clients there are said to be.
 #[derive(Debug, Default)]
-pub(crate) struct Delivered(pub(crate) Vec<String>, pub(crate) usize);
+pub(crate) struct Delivered(pub(crate) Vec<String>, pub(crate) usize, pub(crate) usize);
 
 impl Front for Delivered {
     fn answer(&mut self, _: Whose, answer: Answer<'_>) {
@@ -71,6 +72,9 @@ impl Front for Delivered {
     fn changed(&mut self, _: Option<&[Box<[u8]>]>) {}
     fn may_wait(&mut self, _: Recipient) -> bool {
         true
+    }
+    fn clients(&self) -> usize {
+        self.2
     }
     fn warn(&mut self, text: &str) {
         self.0.push(format!("warned: {text}"));

@@ -274,6 +274,10 @@ impl Channels {
     pub(crate) fn held(&self) -> impl Iterator<Item = u16> {
         self.held.iter().copied()
     }
+    /// Whether requests of this one do.
+    pub(crate) fn holds(&self, channel: u16) -> bool {
+        self.get(channel).is_some_and(|open| open.client.is_held())
+    }
     /// Takes some clients out, a page of them, with their numbers: the connection has ended. Nothing when there are
     /// none left.
     pub(crate) fn take_some(&mut self) -> Option<impl Iterator<Item = (u16, Client)>> {

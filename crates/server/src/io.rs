@@ -90,6 +90,11 @@ impl Io {
         }
     }
 
+    /// What was left to this tick goes on: as much as one resumes. The rest is not touched, however much it is.
+    pub(crate) fn take_later(&mut self) {
+        let most = self.later.len().min(RESUMED_PER_TICK_MAX);
+        self.aftermath.extend(self.later.drain(..most));
+    }
     /// A connection that has not been taken away.
     #[inline]
     pub(crate) fn get(&mut self, index: u32) -> Option<&mut Connection> {
@@ -252,5 +257,33 @@ impl Host for Io {
 
     fn follow_up(&mut self, index: u32, channel: u16) {
         self.aftermath.push_back(Aftermath::FollowUp(index, channel));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_is_left_over_a_tick_takes_as_much_as_it_resumes() {
+        let mut io = Io::new();
+        let order = |all: &VecDeque<Aftermath>| -> Vec<u16> {
+            let channel = |one: &Aftermath| match one {
+                Aftermath::Resume(0, channel) => Some(*channel),
+                _ => None,
+            };
+            all.iter().filter_map(channel).collect()
+        };
+        let most = RESUMED_PER_TICK_MAX as u16;
+        io.later.extend((0..3 * most + 5).map(|channel| Aftermath::Resume(0, channel)));
+        io.take_later();
+        assert_eq!(order(&io.aftermath), (0..most).collect::<Vec<_>>());
+        assert_eq!(
+            order(&io.later),
+            (most..3 * most + 5).collect::<Vec<_>>(),
+            "the others stay, in their order"
+        );
+        (0..3).for_each(|_| io.take_later());
+        assert_eq!((order(&io.aftermath).len(), io.later.len()), (3 * RESUMED_PER_TICK_MAX + 5, 0));
     }
 }

@@ -177,8 +177,7 @@ impl<'e> Worker<'e> {
         self.io.pen.set_time(now_ms);
         self.io.resumes_left = RESUMED_PER_TICK_MAX;
         (self.messages_left, self.pushes_left) = (MESSAGES_PER_TICK_MAX, PUSHES_PER_TICK_MAX);
-        let later = std::mem::take(&mut self.io.later);
-        self.io.aftermath.extend(later);
+        self.io.take_later();
         let waiting = self.io.turns.len();
         self.executor.begin_turn(turn.is_over);
         (self.has_news, self.is_behind) = (false, false);

@@ -124,7 +124,21 @@ impl Worker<'_> {
     /// A client's wait has been answered.
     pub(super) fn waits_no_more(&mut self, index: u32, channel: u16) {
         self.io.set_alarm(index, channel, 0);
-        self.io.aftermath.push_back(Aftermath::Resume(index, channel));
+        self.goes_on(index, channel);
+    }
+
+    /// A client waits no more, or is gone: what it has held goes on, and a connection that it has held back, or whose
+    /// last replies are awaited. Of a channel mostly none of these is there.
+    fn goes_on(&mut self, index: u32, channel: u16) {
+        let holds = |connection: &mut Connection| match &connection.peer {
+            Peer::Respb(channels) => {
+                channels.holds(channel) || channels.is_held_back() || connection.is_last_awaited
+            }
+            Peer::Resp(_) | Peer::Http(_) => true,
+        };
+        if self.io.get(index).is_some_and(holds) {
+            self.io.aftermath.push_back(Aftermath::Resume(index, channel));
+        }
     }
 
     /// Gives a turn to programs that have waited for it, to so many of them at most: until it is over.
@@ -326,18 +340,7 @@ impl Worker<'_> {
             self.pass_users_on(index, Channels::disinherit);
         }
         self.send_close(index, channel, reason);
-        self.has_room_again(index, channel);
-    }
-
-    /// A channel is gone: a connection that it has held back, or whose last replies are awaited, may go on.
-    fn has_room_again(&mut self, index: u32, channel: u16) {
-        let goes_on = |connection: &mut Connection| match &connection.peer {
-            Peer::Respb(channels) => channels.is_held_back() || connection.is_last_awaited,
-            Peer::Resp(_) | Peer::Http(_) => false,
-        };
-        if self.io.get(index).is_some_and(goes_on) {
-            self.io.aftermath.push_back(Aftermath::Resume(index, channel));
-        }
+        self.goes_on(index, channel);
     }
 
     /// Channel 0 starts anew with the default user.
@@ -384,7 +387,7 @@ impl Worker<'_> {
             channels.put_back(channel, client);
             self.unblock_upstream(to, End::Leaving);
         }
-        self.has_room_again(index, channel);
+        self.goes_on(index, channel);
         if channel == 0 {
             self.end_connection(index, reason);
         }

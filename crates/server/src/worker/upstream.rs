@@ -325,6 +325,10 @@ impl Front for Worker<'_> {
         false
     }
 
+    fn clients(&self) -> usize {
+        self.engine.clients.len() / self.engine.stats.workers.len()
+    }
+
     fn warn(&mut self, text: &str) {
         warning!("{text}");
     }
