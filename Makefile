@@ -3,7 +3,7 @@
 # BUILD=debug|release   how `run` and `test` build. Without it `run` takes release; `test` takes debug, which checks overflow.
 # SECONDS=60            how long `attack`, `attack-asan` and `attack-tsan` take.
 # FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target; FUZZ_HOUR=3600 is that of `fuzz-long`.
-# QUICK=1               `bench-peers` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
+# QUICK=1               `bench-server` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
 # WORKLOADS             which files of bench/workloads `bench-workloads` measures: names without .toml. All where it is not set.
 # BENCH_FLAGS           further flags for `bench-cache`, such as `-sections small,large`.
 # VERBOSE=1             `test` and `check` show the output of every step, not only of those that fail.
@@ -88,13 +88,14 @@ bench-baseline: ## 2,000 clients through pipelined RESP connections, by rueidis 
 	cargo build --locked --release --package weft
 	scripts/baseline $(CARGO_TARGET_DIR)/release/weft bench-out
 
-.PHONY: bench-peers
-bench-peers: ## Weft beside Valkey and Redis: CPU for each command, memory, latency; QUICK=1 for a look (about 20 minutes)
+.PHONY: bench-server
+bench-server: ## Weft beside Valkey and Redis: CPU for each command, memory, latency; writes docs/benchmarks; QUICK=1 for a look, without (MINUTES)
 	@mkdir -p bench-out
 	@scripts/peers >bench-out/peers.txt
 	cargo build --locked --release --package weft
 	$(CARGO_TARGET_DIR)/release/weft peers --peers bench-out/peers.txt --server-core 0 --client-core 1 $(if $(QUICK),--quick) \
 		--json bench-out/server.json --page bench-out/server.md $(PEERS_FLAGS)
+	$(if $(QUICK),,cp bench-out/server.json docs/benchmarks/data/ && $(MAKE) bench-pages PAGES=server)
 
 .PHONY: bench-workloads
 bench-workloads: ## Weft beside Valkey over bench/workloads: CPU, latencies, memory; WORKLOADS="cache queues" for some; writes docs/benchmarks (about 25 minutes)

@@ -61,11 +61,11 @@ class Pages(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_data_that_are_gone_are_found(self):
-        os.remove(f"{self.folder}/docs/benchmarks/data/whole/rates.json")
+        os.remove(f"{self.folder}/docs/benchmarks/data/server.json")
         self.change("docs/benchmarks/pages.json", lambda text: text.replace('"data/programs.json"', '"data/programs.json", "data/scripts.json"'))
         done = self.run_pages("check")
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("data/whole/rates.json", done.stderr)
+        self.assertIn("data/server.json", done.stderr)
 
 
 if __name__ == "__main__":

@@ -112,8 +112,6 @@ pub trait Front {
     /// Whether a request of a client may wait for what others do. That of one who sends no more may not: it is let go,
     /// and the client's end looked at again.
     fn may_wait(&mut self, to: Recipient) -> bool;
-    /// How many clients the worker has, about.
-    fn clients(&self) -> usize;
     /// Whoever runs the gateway is to know something.
     fn warn(&mut self, text: &str);
 }

@@ -46,9 +46,6 @@ impl<F: Front> Front for Seen<'_, F> {
     fn may_wait(&mut self, to: Recipient) -> bool {
         self.front.may_wait(to)
     }
-    fn clients(&self) -> usize {
-        self.front.clients()
-    }
     fn warn(&mut self, text: &str) {
         self.front.warn(text);
     }

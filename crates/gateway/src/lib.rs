@@ -51,7 +51,6 @@ mod breaker;
 mod cluster;
 mod dial;
 mod figures;
-mod gather;
 mod heard;
 mod hub;
 mod kept_bytes;

@@ -294,13 +294,9 @@ impl Link {
     pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
         self.wire.as_ref().map(AsFd::as_fd)
     }
-    /// Bytes that may be sent.
-    pub(crate) fn unsent(&self) -> usize {
-        self.limit().saturating_sub(self.sent)
-    }
     /// TLS may keep the end of what it has taken.
     pub(crate) fn has_unsent(&self) -> bool {
-        self.unsent() > 0 || self.wire.as_ref().is_some_and(Wire::keeps_some)
+        self.limit() > self.sent || self.wire.as_ref().is_some_and(Wire::keeps_some)
     }
     /// Bytes of requests that wait to be answered.
     pub(crate) const fn waiting(&self) -> usize {

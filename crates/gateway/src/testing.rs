@@ -47,10 +47,9 @@ pub(crate) const fn client(client: u64) -> Recipient {
     Recipient { address: Address { worker: 0, connection: client as u32, channel: 0 }, client }
 }
 
-/// What clients are told, in the order in which they are; how much waits for others of whom that was told of last; and
-/// how many clients there are said to be.
+/// What clients are told, in the order in which they are; and how much waits for others of whom that was told of last.
 #[derive(Debug, Default)]
-pub(crate) struct Delivered(pub(crate) Vec<String>, pub(crate) usize, pub(crate) usize);
+pub(crate) struct Delivered(pub(crate) Vec<String>, pub(crate) usize);
 
 impl Front for Delivered {
     fn answer(&mut self, _: Whose, answer: Answer<'_>) {
@@ -72,9 +71,6 @@ impl Front for Delivered {
     fn changed(&mut self, _: Option<&[Box<[u8]>]>) {}
     fn may_wait(&mut self, _: Recipient) -> bool {
         true
-    }
-    fn clients(&self) -> usize {
-        self.2
     }
     fn warn(&mut self, text: &str) {
         self.0.push(format!("warned: {text}"));

@@ -18,7 +18,6 @@ use weft_engine::mailbox::Recipient;
 use crate::answer::{Answer, BUSY, Front, Next, deliver, lost, replied, unreachable};
 use crate::dial::{self, Arrival, Checks, Inbox, UNCHECKED};
 use crate::figures::{Figures, bump};
-use crate::gather::Gather;
 use crate::hub::Hub;
 use crate::kept_bytes::{KeptBytes, Share};
 use crate::lanes::Lane;
@@ -67,8 +66,6 @@ pub struct Upstream {
     pub(crate) silent: HashSet<u64>,
     /// Places of those that have something to be sent.
     dirty: Vec<u32>,
-    /// What waits to be sent with more.
-    gather: Gather,
     /// Those that had more than one tick receives.
     unread: Vec<u32>,
     /// Requests that are to be woken once more.
@@ -108,7 +105,6 @@ impl Upstream {
             tries: HashMap::new(),
             silent: HashSet::new(),
             dirty: Vec::new(),
-            gather: Gather::default(),
             unread: Vec::new(),
             still_asleep: Vec::new(),
             attempts: 0,
@@ -145,16 +141,12 @@ impl Upstream {
     /// Whether there is something to do although no socket has told.
     #[must_use]
     pub fn is_due(&self, now_ms: u64) -> bool {
-        self.has_more() || self.waits() && now_ms >= self.looked_ms + LOOK_MS
-    }
-    /// Whether the last tick has left something to the next one.
-    fn has_more(&self) -> bool {
-        self.gather.waits || !self.unread.is_empty()
+        !self.unread.is_empty() || self.waits() && now_ms >= self.looked_ms + LOOK_MS
     }
     /// How long the worker may sleep for all it knows.
     #[must_use]
     pub fn timeout_ms(&self, now_ms: u64) -> u64 {
-        if self.has_more() {
+        if !self.unread.is_empty() {
             0
         } else if self.waits() {
             (self.looked_ms + LOOK_MS).saturating_sub(now_ms)
@@ -190,7 +182,6 @@ impl Upstream {
     /// Takes what other threads have done, and sees to what is late.
     pub fn begin_tick(&mut self, now_ms: u64, front: &mut impl Front) {
         self.now_ms = now_ms;
-        self.gather.begin_tick();
         for arrival in self.inbox.take() {
             match arrival {
                 Arrival::Link(attempt, made) => self.made(attempt, made, front),
@@ -253,14 +244,8 @@ impl Upstream {
         self.flush(front);
     }
 
-    /// Sends what waits, unless it is to wait for more.
+    /// Sends what waits.
     pub fn flush(&mut self, front: &mut impl Front) {
-        let unsent =
-            self.dirty.iter().filter_map(|at| Some(self.links.get(*at as usize)?.as_ref()?.unsent()));
-        let most = unsent.max().unwrap_or_default();
-        if self.gather.goes_on(front.clients(), most) {
-            return;
-        }
         while let Some(at) = self.dirty.pop() {
             let Some(link) = self.link(at) else { continue };
             if let Err(why) = link.send() {
@@ -282,7 +267,6 @@ impl Upstream {
     pub(crate) fn ask(&mut self, at: u32, pieces: &[&[u8]], db: Option<u8>, due: Due) {
         let now_ms = self.now_ms;
         bump(&self.figures.requests, u64::from(due.to.is_some()));
-        self.gather.asks();
         if let Some(link) = self.link(at) {
             if due.noted && !link.tracks {
                 link.tracks = true;

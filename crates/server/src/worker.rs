@@ -22,6 +22,7 @@ mod aftermath;
 mod farewell;
 mod feed;
 mod followers;
+mod gather;
 mod handshake;
 mod http;
 mod mail;
@@ -55,6 +56,7 @@ use crate::limits::{
 use crate::listener::{Arrival, Inbox, Speaks};
 use crate::poll::{Poll, Ready, Waker, borrowed};
 use followers::Followers;
+use gather::Gather;
 use mail::Mail;
 use turn::Turn;
 pub(crate) use turn::Turns;
@@ -101,6 +103,8 @@ pub(crate) struct Worker<'e> {
     watchers: Watchers,
     /// The server behind, where this one is a gateway.
     upstream: Option<Box<Behind>>,
+    /// Whether what it is to run waits for more.
+    gather: Gather,
     /// It is at work.
     is_upstream_lent: bool,
     /// Whose wait there is to end, and how, when that is over.
@@ -151,6 +155,7 @@ impl<'e> Worker<'e> {
             followers: Followers::default(),
             watchers: Watchers::default(),
             upstream: None,
+            gather: Gather::default(),
             is_upstream_lent: false,
             to_unblock: Vec::new(),
         })
@@ -211,7 +216,7 @@ impl<'e> Worker<'e> {
         }
         // Where it was over to begin with nothing has had any.
         self.has_run_long = self.executor.is_turn_over() && (!turn.is_over || turn.is_own && waiting > 0);
-        self.go_upstream();
+        self.end_upstream();
         self.give_up_some(GIVEN_UP_PER_TICK_MAX);
         self.send_all();
         self.bury();

@@ -44,32 +44,6 @@ fn nothing_goes_before_its_database_is_selected() {
     assert_eq!(peer.asked(), [&["SET a 0"], &selects[..]].concat());
 }
 
-/// Of many clients a crowd's requests wait for the next look, and go with it whether it brings more or not.
-#[test]
-fn what_a_crowd_asks_waits_for_one_more_look() {
-    let peer = Peer::start(ok);
-    let mut bench = Bench::new(peer.options(&[("upstream-timeout", "3600000")]));
-    bench.ask(0, Kind::Plain, 0, &["SET", "a", "0"]);
-    bench.until("an answer", |bench| bench.delivered.0.len() == 1);
-    bench.delivered.2 = 2_000;
-    let crowd = |numbers: std::ops::Range<u64>| {
-        numbers.map(|number| {
-            (Forward::of(client(number), Kind::Plain), request_of(&["SET", &number.to_string(), "1"]))
-        })
-    };
-    let unsent = |bench: &Bench| bench.upstream.links.iter().flatten().any(|link| link.has_unsent());
-    bench.submit(crowd(1..21));
-    assert!(unsent(&bench), "a crowd waits");
-    assert_eq!((bench.upstream.is_due(bench.now_ms), bench.upstream.timeout_ms(bench.now_ms)), (true, 0));
-    bench.turn();
-    assert!(!unsent(&bench), "nothing more came");
-    bench.until("all answers", |bench| bench.delivered.0.len() == 21);
-    bench.submit(crowd(21..36));
-    assert!(!unsent(&bench), "few do not wait");
-    bench.until("all answers", |bench| bench.delivered.0.len() == 36);
-    assert_eq!(bench.delivered.0, ["+OK"; 36]);
-}
-
 /// Each of few databases has a connection of its own. Of the others what comes at once is sent database by database:
 /// each change costs a round trip.
 #[test]

@@ -2,7 +2,8 @@
 //! connections to that server (`weft-gateway`).
 //!
 //! What clients want to have run goes there once a tick, behind the batches, and before a client's end is looked at;
-//! where a client waits no more, what it has sent meanwhile goes with the next.
+//! where a client waits no more, what it has sent meanwhile goes with the next. What many ask at once may wait for the
+//! next tick ([`Gather`](super::gather::Gather)).
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,6 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use weft_engine::Postponed;
 use weft_engine::blocking::End;
 use weft_engine::error::Error;
+use weft_engine::forward::Forwards;
 use weft_engine::mailbox::Recipient;
 use weft_engine::reply::ReplySink;
 use weft_engine::tracking::Names;
@@ -49,11 +51,21 @@ impl Worker<'_> {
         self.with_upstream(|upstream, worker| upstream.begin_tick(now_ms, worker));
     }
 
+    /// The tick is over: sends what clients want to have run, unless it waits for more.
+    pub(super) fn end_upstream(&mut self) {
+        let forwards = self.executor.forwards();
+        if self.upstream.is_none() || !self.gather.keeps(forwards, self.now_ms) {
+            return self.go_upstream();
+        }
+        // What was given away before goes on.
+        self.with_upstream(|upstream, worker| upstream.submit(&mut Forwards::default(), worker));
+    }
     /// Sends what clients want to have run.
     pub(super) fn go_upstream(&mut self) {
         self.with_upstream(|upstream, worker| worker.submit_to(upstream));
     }
     fn submit_to(&mut self, upstream: &mut Behind) {
+        self.gather.begin_anew();
         let mut forwards = std::mem::take(self.executor.forwards());
         upstream.submit(&mut forwards, self);
         // What answers have set going meanwhile is for the next time.
@@ -323,10 +335,6 @@ impl Front for Worker<'_> {
             self.set_reading(index, true);
         }
         false
-    }
-
-    fn clients(&self) -> usize {
-        self.engine.clients.len() / self.engine.stats.workers.len()
     }
 
     fn warn(&mut self, text: &str) {

@@ -1,4 +1,4 @@
-//! `weft peers`: Weft beside the servers that people use now, in one run. What `make bench-peers` calls.
+//! `weft peers`: Weft beside the servers that people use now, in one run. What `make bench-server` calls.
 //!
 //! Owns the order of things and the stored results. Reading order: [`rows`] (what is measured), [`contestants`] (the
 //! servers), [`measure`] (a row), [`memory`], [`rates`], [`trial`] (what is asked of a server as a whole) with
