@@ -53,7 +53,7 @@ pub(crate) struct Io {
     /// may stand there that has a new owner.
     pub(crate) giving_up: VecDeque<u32>,
     pub(crate) aftermath: VecDeque<Aftermath>,
-    /// What goes on in the next tick, since this one has resumed as many as it may; and how many it still may.
+    /// What goes on in the next ticks, since this one has resumed as many as it may; and how many it still may.
     pub(crate) later: VecDeque<Aftermath>,
     /// Clients whose next held request is a program that waits for its turn, in the order in which they came.
     pub(crate) turns: VecDeque<(u32, u16)>,
@@ -90,9 +90,9 @@ impl Io {
         }
     }
 
-    /// What was left to this tick goes on: as much as one resumes. The rest is not touched, however much it is.
+    /// What was left over goes on: as much as this tick resumes. The rest is not touched, however much it is.
     pub(crate) fn take_later(&mut self) {
-        let most = self.later.len().min(RESUMED_PER_TICK_MAX);
+        let most = self.later.len().min(self.resumes_left);
         self.aftermath.extend(self.later.drain(..most));
     }
     /// A connection that has not been taken away.

@@ -346,3 +346,19 @@ fn channels_that_are_refused_far_apart_take_little() {
         "it is told that it keeps too much"
     );
 }
+
+/// Thousands of channels are answered in a tick: nothing is noted of those behind which nothing waits.
+#[test]
+fn of_channels_that_are_answered_those_go_on_that_hold_something() {
+    let mut alone = Alone::new();
+    let mut client = alone.connect();
+    for channel in 1..=2 {
+        sends(&mut alone, &mut client, &argv(channel, &[b"BLPOP", b"nothing", b"0"]));
+    }
+    sends(&mut alone, &mut client, &argv(2, &[b"PING"]));
+    let mut noted = |channel| {
+        alone.worker.waits_no_more(0, channel);
+        std::mem::take(&mut alone.worker.io.aftermath).len()
+    };
+    assert_eq!([noted(1), noted(2)], [0, 1]);
+}
