@@ -89,7 +89,7 @@ bench-baseline: ## 2,000 clients through pipelined RESP connections, by rueidis 
 	scripts/baseline $(CARGO_TARGET_DIR)/release/weft bench-out
 
 .PHONY: bench-server
-bench-server: ## Weft beside Valkey and Redis: CPU for each command, memory, latency; writes docs/benchmarks; QUICK=1 for a look, without (MINUTES)
+bench-server: ## Weft beside Valkey and Redis: CPU for each command, memory, latency; writes docs/benchmarks; QUICK=1 for a look, without (about 50 minutes)
 	@mkdir -p bench-out
 	@scripts/peers >bench-out/peers.txt
 	cargo build --locked --release --package weft
