@@ -35,8 +35,8 @@ class Crowds(unittest.TestCase):
         self.server = gateway(self.backend.port, *PATIENT, threads=1)
         self.addCleanup(self.server.stop)
         self.clients = [self.enterContext(self.server.connect()) for _ in range(CLIENTS)]
-        # Only of those that have asked lately some may wait.
         self.counts = [0] * CLIENTS
+        # Only of those that have asked lately some may wait.
         self.crowd(range(CLIENTS))
 
     def ask(self, numbers, times=1):
@@ -62,7 +62,7 @@ class Crowds(unittest.TestCase):
         for begin in range(10):
             self.crowd(range(begin, begin + 30), times=1 + begin % 3)
         self.crowd(range(CLIENTS), times=2)
-        # In databases of their own, as transactions, and as what one look brings in two pieces.
+        # What is not plain, of others, beside what is.
         numbers = range(20, 50)
         with one_look(self.server):
             for number in numbers:
