@@ -103,12 +103,12 @@ pub(crate) struct Worker<'e> {
     watchers: Watchers,
     /// The server behind, where this one is a gateway.
     upstream: Option<Box<Behind>>,
-    /// Whether what it is to run waits for more.
-    gather: Gather,
     /// It is at work.
     is_upstream_lent: bool,
     /// Whose wait there is to end, and how, when that is over.
     to_unblock: Vec<(Recipient, End)>,
+    /// Whether what that server is to run waits for more.
+    gather: Gather,
 }
 
 impl<'e> Worker<'e> {
@@ -155,9 +155,9 @@ impl<'e> Worker<'e> {
             followers: Followers::default(),
             watchers: Watchers::default(),
             upstream: None,
-            gather: Gather::default(),
             is_upstream_lent: false,
             to_unblock: Vec::new(),
+            gather: Gather::default(),
         })
     }
 
