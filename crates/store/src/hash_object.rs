@@ -4,6 +4,10 @@
 //! Compact (`listpack`) while it is small: fields and values in turn in one buffer. Then a table (`hashtable`). A
 //! field's expiry makes it a table at once, as in Valkey. It never goes back.
 //!
+//! Few fields with long values, a record of a session or of a user, stay in one buffer all the same: a table of ten
+//! would cost half as much again as they take, and each of them a place of its own in memory. The buffer is then marked
+//! as *wide*, and the hash says that it is a `hashtable`, as Valkey's would be.
+//!
 //! [`Hash`] is the value itself, [`HashRef`] reads it and [`HashMut`] changes it. Both come from the shard
 //! ([`crate::ShardGuard::get_hash`], [`crate::ShardGuard::change_hash`]), which first removes some hundreds of fields
 //! whose time has come; those left are invisible in both.
@@ -31,6 +35,10 @@ use crate::packed::{Packed, PackedRef};
 use crate::reaper::Backing;
 pub use change::HashMut;
 
+/// Bytes of a wide hash: those behind a field that changes its length are moved.
+const WIDE_BYTES_MAX: usize = 4096;
+/// Fields of a wide hash: one is looked for among all.
+const WIDE_FIELDS_MAX: usize = 64;
 /// Expired fields that a random choice may meet before it takes the first live one.
 const ROLLS_MAX: usize = 64;
 
@@ -198,10 +206,10 @@ impl<'a> HashRef<'a> {
     }
     /// `listpack` or `hashtable`.
     #[must_use]
-    pub const fn encoding(self) -> &'static str {
+    pub fn encoding(self) -> &'static str {
         match self.view {
-            View::Packed(_) => "listpack",
-            View::Table(_) => "hashtable",
+            View::Packed(packed) if !packed.is_marked() => "listpack",
+            View::Packed(_) | View::Table(_) => "hashtable",
         }
     }
     /// The value of a field.

@@ -4,8 +4,8 @@
 //! ```text
 //!  0          4
 //! +----------+----------------------------------------------------+
-//! | count    | length, LEB128 | bytes | length, LEB128 | bytes | … |
-//! | u32      |                |       |                |       |   |
+//! | mark and | length, LEB128 | bytes | length, LEB128 | bytes | … |
+//! | count    |                |       |                |       |   |
 //! +----------+----------------------------------------------------+
 //! ```
 //! An element of up to 127 bytes costs 1 byte. The buffer is empty when there are none. A search is a walk over the
@@ -25,6 +25,10 @@ impl<'a> PackedRef<'a> {
     /// Elements.
     pub(crate) fn count(self) -> usize {
         counted::count(self.0)
+    }
+    /// Whether its owner has marked it.
+    pub(crate) fn is_marked(self) -> bool {
+        counted::is_marked(self.0)
     }
     /// The whole buffer.
     pub(crate) const fn bytes(self) -> &'a [u8] {

@@ -30,16 +30,30 @@ pub(crate) use undo::StreamUndo;
 
 use std::collections::BTreeMap;
 
-/// Memory of a group beside its name, its consumers and what they have pending.
-const GROUP_BYTES: usize = size_of::<Group>() * 3 / 2 + 48;
+/// Memory of groups beside their names, their consumers and what is pending in them.
+fn groups_bytes(groups: usize) -> usize {
+    tree_bytes(groups, size_of::<(Box<[u8]>, Box<Group>)>()) + groups * size_of::<Group>()
+}
+
+/// Memory of a B-tree of so many items of so many bytes each: of a few one leaf, which has room for eleven, of many
+/// leaves that are half full where items come in their order, and what leads to them.
+const fn tree_bytes(items: usize, item_bytes: usize) -> usize {
+    const LEAF: usize = 11;
+    match items {
+        0 => 0,
+        1..=LEAF => LEAF * item_bytes + 16,
+        _ => items * item_bytes * 7 / 4 + items * 8,
+    }
+}
 
 /// A stream.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     log: Log,
-    groups: BTreeMap<Box<[u8]>, Group>,
-    /// Memory of the groups, kept so that accounting is constant time.
-    groups_bytes: usize,
+    /// Boxed: most streams have one, and a leaf room for eleven.
+    groups: BTreeMap<Box<[u8]>, Box<Group>>,
+    /// Memory of what is in the groups, and their names, kept so that accounting is constant time.
+    inside_bytes: usize,
 }
 
 impl Stream {
@@ -51,22 +65,27 @@ impl Stream {
     /// Memory beyond the struct itself.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.log.memory_bytes() + self.groups_bytes
+        self.log.memory_bytes() + groups_bytes(self.groups.len()) + self.inside_bytes
     }
 
     /// Groups with their names, in the order of these.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = (&[u8], &Group)> + '_ {
-        self.groups.iter().map(|(name, group)| (&**name, group))
+        self.groups.iter().map(|(name, group)| (&**name, &**group))
     }
     /// The group of this name.
     #[must_use]
     pub fn group(&self, name: &[u8]) -> Option<&Group> {
-        self.groups.get(name)
+        self.groups.get(name).map(|group| &**group)
+    }
+    /// Adds a group, whose name is not there.
+    fn put_group(&mut self, name: Box<[u8]>, group: Box<Group>) {
+        self.inside_bytes += name.len() + group.memory_bytes();
+        self.groups.insert(name, group);
     }
     /// Removes a group.
-    fn take_group(&mut self, name: &[u8]) -> Option<Group> {
+    fn take_group(&mut self, name: &[u8]) -> Option<Box<Group>> {
         let group = self.groups.remove(name)?;
-        self.groups_bytes -= GROUP_BYTES + name.len() + group.memory_bytes();
+        self.inside_bytes -= name.len() + group.memory_bytes();
         Some(group)
     }
 

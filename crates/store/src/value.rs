@@ -295,7 +295,7 @@ impl ObjectRef<'_> {
     }
     /// The name OBJECT ENCODING answers.
     #[must_use]
-    pub const fn encoding(self) -> &'static str {
+    pub fn encoding(self) -> &'static str {
         match self {
             Self::List(list) => list.encoding(),
             Self::Hash(hash) => hash.encoding(),

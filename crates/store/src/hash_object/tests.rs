@@ -12,8 +12,9 @@ fn live(model: &Model, now_ms: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
     live.map(|(field, (value, _))| (field.clone(), value.clone())).collect()
 }
 
-fn text(rng: &mut XorShift, kinds: u32) -> Vec<u8> {
-    let len = if rng.below(400) == 0 { 65 } else { rng.below(9) };
+/// A text of so many kinds; one in `long` is longer than a compact hash may have it.
+fn text(rng: &mut XorShift, kinds: u32, long: u32) -> Vec<u8> {
+    let len = if rng.below(long) == 0 { 65 + rng.below(240) } else { rng.below(9) };
     let mut text = format!("{}", rng.below(kinds)).into_bytes();
     text.resize(text.len().max(len as usize), b'.');
     text
@@ -64,17 +65,19 @@ fn behaves_like_a_map() {
         let ground = Ground::new(seed);
         let backing = ground.backing();
         let mut rng = XorShift::new(seed);
+        // Few fields with long values, which stay in one buffer for long, or many.
+        let (kinds, long) = if seed % 2 == 0 { (4, 4) } else { (100, 400) };
         let limits = HashLimits { entries_max: 40 + seed as usize, value_bytes_max: 64 };
         let (mut hash, mut model) = (Hash::default(), Model::new());
-        let mut was_table = false;
+        let (mut was_table, mut wide) = (false, 0);
         let expiring = seed % 3 == 0;
         for step in 0..3000_u64 {
-            let (now_ms, field) = (step, text(&mut rng, 100));
+            let (now_ms, field) = (step, text(&mut rng, kinds, 400));
             let mut change = HashMut::new(&mut hash, limits, backing).with(now_ms, None);
             let old = model.get(&field).filter(|(_, at)| at.is_none_or(|at| at > now_ms)).cloned();
             match rng.below(12) {
                 0..=5 => {
-                    let value = text(&mut rng, 100_000);
+                    let value = text(&mut rng, 100_000, long);
                     let at = now_ms + 1 + u64::from(rng.below(500));
                     let (expiry, at) = match rng.below(4) {
                         0 if expiring => (FieldExpiry::At(at), Some(at)),
@@ -115,10 +118,13 @@ fn behaves_like_a_map() {
                 check(&hash.view().duplicate(), &model, now_ms);
             }
             let is_table = hash.view().encoding() == "hashtable";
-            assert!(is_table || !was_table, "never back");
+            assert!(is_table || !was_table || model.is_empty(), "never back");
             was_table = is_table;
+            wide += usize::from(is_table && hash.is_compact());
+            assert!(!hash.is_compact() || hash.memory_bytes() <= WIDE_BYTES_MAX * 9 / 8 || !is_table);
         }
         assert!(was_table);
+        assert!(long > 100 || expiring || wide > 100, "{wide} steps with a wide one");
     }
 }
 
@@ -151,4 +157,51 @@ fn converts_at_the_limits() {
     assert_eq!(hash.view().encoding(), "listpack");
     HashMut::new(&mut hash, limits, backing).announce(4);
     assert_eq!(hash.view().encoding(), "hashtable");
+}
+
+#[test]
+fn few_long_fields_stay_in_one_buffer() {
+    let ground = Ground::new(1);
+    let backing = ground.backing();
+    let set = |hash: &mut Hash, number: usize, len: usize| {
+        let field = format!("field{number}");
+        HashMut::new(hash, HashLimits::default(), backing).set(field.as_bytes(), &vec![b'v'; len])
+    };
+    let mut hash = Hash::default();
+    for number in 0..10 {
+        assert!(set(&mut hash, number, 100));
+    }
+    assert_eq!((hash.is_compact(), hash.view().encoding()), (true, "hashtable"));
+    assert!(hash.memory_bytes() < 10 * 120, "{} bytes", hash.memory_bytes());
+    // What has been a table for others never is a listpack again.
+    for number in 0..9 {
+        assert!(!set(&mut hash, number, 1));
+    }
+    HashMut::new(&mut hash, HashLimits::default(), backing).remove(b"field9", |_| ());
+    assert_eq!((hash.is_compact(), hash.view().encoding()), (true, "hashtable"));
+    assert_eq!((hash.view().len(), hash.view().duplicate().view().encoding()), (9, "hashtable"));
+
+    // Bytes: the same field may take up all that there is, again and again.
+    for len in [3000, 3500, 3000, 3900] {
+        assert!(!set(&mut hash, 3, len));
+        assert!(hash.is_compact(), "{len}");
+    }
+    assert!(!set(&mut hash, 4, 200));
+    assert!(!hash.is_compact());
+    assert_eq!((hash.view().len(), hash.view().get(b"field4").map(<[u8]>::len)), (9, Some(200)));
+    // Fields: as many short ones as there are when the long one comes.
+    for (fields, compact) in [(WIDE_FIELDS_MAX - 1, true), (WIDE_FIELDS_MAX, false)] {
+        let mut hash = Hash::default();
+        (0..fields).for_each(|number| assert!(set(&mut hash, number, 1)));
+        assert_eq!((hash.is_compact(), hash.view().encoding()), (true, "listpack"));
+        assert!(set(&mut hash, fields, 65));
+        assert_eq!((hash.is_compact(), hash.view().encoding()), (compact, "hashtable"));
+        assert!(set(&mut hash, fields + 1, 1));
+        assert!(!hash.is_compact());
+    }
+    // An expiry makes it a table.
+    let mut hash = Hash::default();
+    set(&mut hash, 0, 100);
+    HashMut::new(&mut hash, HashLimits::default(), backing).set_expire_ms(b"field0", Some(5));
+    assert!(!hash.is_compact());
 }

@@ -108,7 +108,7 @@ impl ShardGuard<'_> {
     }
 
     /// [`ShardGuard::change_object`] for a compact collection inside its entry: it is taken out into a buffer of the
-    /// shard, changed and written back, or boxed if it has become too large. Two copies of at most 1 KiB, about 40 ns.
+    /// shard, changed and written back, or boxed if it has become too large. Two copies of a good KiB at most, about 40 ns.
     fn change_packed<R>(
         &mut self,
         op: &mut Op<'_>,

@@ -7,15 +7,16 @@
 use super::block::Entry;
 use super::id::StreamId;
 use super::log::Log;
+use super::tree_bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// XAUTOCLAIM looks at so many pending entries for each that it may return.
 const AUTOCLAIM_LOOKS_PER_ENTRY: u64 = 10;
-/// Memory of a pending entry: in a tree of a fullness of two thirds, its state and its id twice.
-const PENDING_BYTES: usize = (2 * size_of::<StreamId>() + size_of::<Pending>()) * 3 / 2;
-/// Memory of a consumer beside its name.
-const CONSUMER_BYTES: usize = size_of::<Consumer>() + 3 * size_of::<(Arc<[u8]>, u32)>() / 2 + 32;
+/// Memory that the first pending entry of a consumer takes beyond a later one.
+const FIRST_PENDING_BYTES: usize = tree_bytes(1, size_of::<StreamId>()) - size_of::<StreamId>() * 7 / 4;
+/// Memory of a consumer, of which there is room for some more, beside its name: this and its counts.
+const CONSUMER_BYTES: usize = size_of::<Option<Consumer>>() * 9 / 8 + 2 * size_of::<usize>();
 
 /// The number of a consumer in its group, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +156,13 @@ impl Group {
         Some(added.wrapping_sub(read) as i64)
     }
     pub(super) fn memory_bytes(&self) -> usize {
-        self.pending.len() * PENDING_BYTES + self.names.len() * CONSUMER_BYTES + self.names_bytes
+        let (pending, consumers) = (self.pending.len(), self.names.len());
+        tree_bytes(pending, size_of::<(StreamId, Pending)>())
+            + pending * size_of::<StreamId>() * 7 / 4
+            + pending.min(consumers) * FIRST_PENDING_BYTES
+            + tree_bytes(consumers, size_of::<(Arc<[u8]>, ConsumerId)>())
+            + consumers * CONSUMER_BYTES
+            + self.names_bytes
     }
 
     /// All pending entries, with their owners.
@@ -217,6 +224,10 @@ impl Group {
                 at
             }
             None => {
+                // Most groups have few, of whom a `Vec` by itself makes room for four at once.
+                if self.consumers.len() == self.consumers.capacity() {
+                    self.consumers.reserve_exact(1 + self.consumers.len() / 4);
+                }
                 self.consumers.push(consumer);
                 self.consumers.len() - 1
             }

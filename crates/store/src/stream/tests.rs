@@ -94,8 +94,8 @@ fn check(stream: &Stream, model: &Model) {
         }
     }
     let groups: usize =
-        stream.groups().map(|(name, group)| GROUP_BYTES + name.len() + group.memory_bytes()).sum();
-    assert_eq!(stream.groups_bytes, groups);
+        stream.groups().map(|(name, group)| name.len() + group.memory_bytes()).sum();
+    assert_eq!(stream.inside_bytes, groups);
     assert_eq!(log.memory_bytes(), log.counted_bytes());
 }
 
