@@ -88,6 +88,16 @@ impl<F> Counted<F> {
         }
         self.reserve(bytes);
     }
+    /// Gives memory back where more than half of it is not used.
+    pub(crate) fn give_back(&mut self) {
+        if self.0.capacity() > 64 && self.0.capacity() > 2 * self.0.len() {
+            self.0.shrink_to_fit();
+        }
+    }
+    /// Gives all back that is not used.
+    pub(crate) fn fit(&mut self) {
+        self.0.shrink_to_fit();
+    }
     /// Removes up to `count` elements from a byte offset on; `behind` says where the one at an offset ends.
     pub(crate) fn take_out(
         &mut self,
@@ -105,8 +115,6 @@ impl<F> Counted<F> {
         }
         self.0.drain(at..end);
         self.add_count(-(gone as i64));
-        if self.0.capacity() > 64 && self.0.capacity() > 2 * self.0.len() {
-            self.0.shrink_to_fit();
-        }
+        self.give_back();
     }
 }

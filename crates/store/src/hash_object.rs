@@ -14,7 +14,8 @@
 //!
 //! | command | calls |
 //! |---|---|
-//! | HGET, HMGET, HEXISTS, HSTRLEN, HLEN | [`HashRef::get`], [`HashRef::len`] |
+//! | HGET, HEXISTS, HSTRLEN, HLEN | [`HashRef::get`], [`HashRef::len`] |
+//! | HMGET | [`HashRef::get_each`] |
 //! | HGETALL, HKEYS, HVALS | [`HashRef::iter`] |
 //! | HRANDFIELD | [`HashRef::random_each`] (negative count), [`HashRef::random_distinct`] |
 //! | HSCAN | [`HashRef::scan`] |
@@ -36,13 +37,13 @@ use crate::reaper::Backing;
 pub use change::HashMut;
 
 /// Bytes of a wide hash: those behind a field that changes its length are moved.
-const WIDE_BYTES_MAX: usize = 4096;
+const WIDE_BYTES_MAX: usize = 2048;
 /// Fields of a wide hash: one is looked for among all.
-const WIDE_FIELDS_MAX: usize = 64;
+const WIDE_FIELDS_MAX: usize = 32;
 /// Expired fields that a random choice may meet before it takes the first live one.
 const ROLLS_MAX: usize = 64;
 
-/// When a hash stops being compact.
+/// When a hash stops being a `listpack`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashLimits {
     /// `hash-max-listpack-entries`.
@@ -121,6 +122,12 @@ impl Hash {
     }
     pub(crate) fn into_buffer(self) -> Vec<u8> {
         if let Repr::Packed(packed) = self.0 { packed.into_bytes() } else { Vec::new() }
+    }
+    /// Gives back what a buffer has allocated and does not use.
+    pub(crate) fn fit(&mut self) {
+        if let Repr::Packed(packed) = &mut self.0 {
+            packed.fit();
+        }
     }
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
         match &mut self.0 {
@@ -221,6 +228,21 @@ impl<'a> HashRef<'a> {
                 packed.element(value).map(|(value, _)| value)
             }
             View::Table(dict) => self.record(dict, field).map(|record| record.value),
+        }
+    }
+    /// Shows the value of each of some fields. Of a compact hash each is looked for behind the one before first: clients
+    /// ask for them in the order in which they set them.
+    pub fn get_each<'f>(
+        self,
+        fields: impl Iterator<Item = &'f [u8]>,
+        mut visit: impl FnMut(Option<&'a [u8]>),
+    ) {
+        let View::Packed(packed) = self.view else { return fields.for_each(|field| visit(self.get(field))) };
+        let mut near = packed.first();
+        for field in fields {
+            let found = packed.find_near(field, 2, near).and_then(|at| packed.element(packed.element(at)?.1));
+            near = found.map_or(near, |(_, next)| next);
+            visit(found.map(|(value, _)| value));
         }
     }
     /// Whether the field is there.

@@ -35,14 +35,18 @@ fn groups_bytes(groups: usize) -> usize {
     tree_bytes(groups, size_of::<(Box<[u8]>, Box<Group>)>()) + groups * size_of::<Group>()
 }
 
-/// Memory of a B-tree of so many items of so many bytes each: of a few one leaf, which has room for eleven, of many
-/// leaves that are half full where items come in their order, and what leads to them.
+/// Memory of a B-tree of so many items of so many bytes each that came in their order: nodes have room for eleven, and
+/// a full leaf keeps six, gives one to the node above, and the rest to the next leaf.
 const fn tree_bytes(items: usize, item_bytes: usize) -> usize {
-    const LEAF: usize = 11;
+    const ROOM: usize = 11;
+    let leaf = ROOM * item_bytes + 16;
     match items {
         0 => 0,
-        1..=LEAF => LEAF * item_bytes + 16,
-        _ => items * item_bytes * 7 / 4 + items * 8,
+        1..=ROOM => leaf,
+        _ => {
+            let leaves = (items + 2) / 7;
+            leaves * leaf + leaves.div_ceil(7) * (leaf + (ROOM + 1) * size_of::<usize>())
+        }
     }
 }
 
@@ -53,7 +57,7 @@ pub struct Stream {
     /// Boxed: most streams have one, and a leaf room for eleven.
     groups: BTreeMap<Box<[u8]>, Box<Group>>,
     /// Memory of what is in the groups, and their names, kept so that accounting is constant time.
-    inside_bytes: usize,
+    within_bytes: usize,
 }
 
 impl Stream {
@@ -65,7 +69,7 @@ impl Stream {
     /// Memory beyond the struct itself.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.log.memory_bytes() + groups_bytes(self.groups.len()) + self.inside_bytes
+        self.log.memory_bytes() + groups_bytes(self.groups.len()) + self.within_bytes
     }
 
     /// Groups with their names, in the order of these.
@@ -79,13 +83,13 @@ impl Stream {
     }
     /// Adds a group, whose name is not there.
     fn put_group(&mut self, name: Box<[u8]>, group: Box<Group>) {
-        self.inside_bytes += name.len() + group.memory_bytes();
+        self.within_bytes += name.len() + group.memory_bytes();
         self.groups.insert(name, group);
     }
     /// Removes a group.
     fn take_group(&mut self, name: &[u8]) -> Option<Box<Group>> {
         let group = self.groups.remove(name)?;
-        self.inside_bytes -= name.len() + group.memory_bytes();
+        self.within_bytes -= name.len() + group.memory_bytes();
         Some(group)
     }
 

@@ -2,6 +2,7 @@
 //! (`crate::recorder`). Does not own: the structures.
 
 use super::{FieldExpiry, Hash, HashLimits, HashRef, Repr, View, WIDE_BYTES_MAX, WIDE_FIELDS_MAX, expiry};
+use crate::counted::HEAD_BYTES;
 use crate::dict::{Dict, NEVER, Waste};
 use crate::effect::Effect;
 use crate::leb;
@@ -20,12 +21,14 @@ pub struct HashMut<'a> {
     backing: Backing<'a>,
     now_ms: u64,
     pen: Option<Pen<'a>>,
+    /// Compact: where the next field is looked for first, behind the one that was set last.
+    near: usize,
 }
 
 impl<'a> HashMut<'a> {
     /// To change a hash that is not in a shard: when a value is built before it is set.
     pub const fn new(hash: &'a mut Hash, limits: HashLimits, backing: Backing<'a>) -> Self {
-        Self { hash, limits, backing, now_ms: 0, pen: None }
+        Self { hash, limits, backing, now_ms: 0, pen: None, near: HEAD_BYTES }
     }
     pub(crate) fn with(mut self, now_ms: u64, pen: Option<Pen<'a>>) -> Self {
         (self.now_ms, self.pen) = (now_ms, pen);
@@ -65,7 +68,7 @@ impl<'a> HashMut<'a> {
             self.table();
         }
         if let Repr::Packed(packed) = &mut self.hash.0
-            && let Some(is_new) = Self::put_packed(packed, self.limits, field, value)
+            && let Some(is_new) = Self::put_packed((packed, &mut self.near), self.limits, field, value)
         {
             return (is_new, NEVER);
         }
@@ -86,9 +89,14 @@ impl<'a> HashMut<'a> {
         (is_new, expire_ms)
     }
     /// Sets a field of a compact hash, and says whether it is new; nothing where the hash has to become a table.
-    fn put_packed(packed: &mut Packed, limits: HashLimits, field: &[u8], value: &[u8]) -> Option<bool> {
+    fn put_packed(
+        (packed, near): (&mut Packed, &mut usize),
+        limits: HashLimits,
+        field: &[u8],
+        value: &[u8],
+    ) -> Option<bool> {
         let view = packed.as_ref();
-        let was = view.find(field, 2).and_then(|at| {
+        let was = view.find_near(field, 2, *near).and_then(|at| {
             let (_, value_at) = view.element(at)?;
             Some((value_at, view.element(value_at)?.1 - value_at))
         });
@@ -97,7 +105,7 @@ impl<'a> HashMut<'a> {
         let wide = view.is_marked() || field.len().max(value.len()) > limits.value_bytes_max;
         if wide {
             let [name, value] = [field, value].map(|text| leb::size(text.len()) + text.len());
-            let bytes = packed.bytes().len() + value;
+            let bytes = packed.bytes().len().max(HEAD_BYTES) + value;
             if was.map_or(bytes + name, |(_, old)| bytes - old) > WIDE_BYTES_MAX {
                 return None;
             }
@@ -107,7 +115,10 @@ impl<'a> HashMut<'a> {
             return None;
         }
         match was {
-            Some((value_at, _)) => packed.replace(value_at, value),
+            Some((value_at, _)) => {
+                packed.replace(value_at, value);
+                *near = value_at + leb::size(value.len()) + value.len();
+            }
             None => {
                 packed.push(field);
                 packed.push(value);
@@ -136,6 +147,7 @@ impl<'a> HashMut<'a> {
     fn take<R>(&mut self, field: &[u8], taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
         match &mut self.hash.0 {
             Repr::Packed(packed) => {
+                self.near = HEAD_BYTES;
                 let at = packed.as_ref().find(field, 2)?;
                 let (_, value_at) = packed.as_ref().element(at)?;
                 let result = taken(packed.as_ref().element(value_at)?.0);

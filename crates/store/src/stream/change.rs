@@ -1,12 +1,12 @@
 //! Owns: every way to change a stream. Each tells what it does and what takes it back, if anybody wants to know
 //! (`crate::recorder`). Does not own: the structures.
 
+use super::Stream;
 use super::block::{Entry, StreamLimit};
 use super::group::{Claim, Claimed, ConsumerId, Group, Pending};
 use super::id::StreamId;
 use super::log::{AppendError, Log, NewId, Trim};
 use super::undo::{GroupUndo, LogUndo, StreamUndo};
-use super::Stream;
 use crate::effect::{Effect, Pairs};
 use crate::recorder::Pen;
 use crate::undo::Undo;
@@ -162,11 +162,11 @@ impl<'a> StreamMut<'a> {
     }
     /// The group of this name, to change it, beside the entries.
     pub fn group_mut<'s>(&'s mut self, name: &'s [u8]) -> Option<(&'s Log, GroupMut<'s>)> {
-        let Stream { log, groups, inside_bytes } = &mut *self.stream;
+        let Stream { log, groups, within_bytes } = &mut *self.stream;
         let group = &mut **groups.get_mut(name)?;
         let bytes_before = group.memory_bytes();
         let pen = self.pen.as_mut().map(Pen::lend);
-        Some((log, GroupMut { group, name, pen, bytes_before, inside_bytes }))
+        Some((log, GroupMut { group, name, pen, bytes_before, within_bytes }))
     }
 }
 
@@ -177,7 +177,7 @@ pub struct GroupMut<'a> {
     name: &'a [u8],
     pen: Option<Pen<'a>>,
     bytes_before: usize,
-    inside_bytes: &'a mut usize,
+    within_bytes: &'a mut usize,
 }
 
 impl Deref for GroupMut<'_> {
@@ -189,7 +189,7 @@ impl Deref for GroupMut<'_> {
 
 impl Drop for GroupMut<'_> {
     fn drop(&mut self) {
-        *self.inside_bytes = *self.inside_bytes + self.group.memory_bytes() - self.bytes_before;
+        *self.within_bytes = *self.within_bytes + self.group.memory_bytes() - self.bytes_before;
     }
 }
 

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 /// XAUTOCLAIM looks at so many pending entries for each that it may return.
 const AUTOCLAIM_LOOKS_PER_ENTRY: u64 = 10;
-/// Memory that the first pending entry of a consumer takes beyond a later one.
-const FIRST_PENDING_BYTES: usize = tree_bytes(1, size_of::<StreamId>()) - size_of::<StreamId>() * 7 / 4;
-/// Memory of a consumer, of which there is room for some more, beside its name: this and its counts.
-const CONSUMER_BYTES: usize = size_of::<Option<Consumer>>() * 9 / 8 + 2 * size_of::<usize>();
+/// Memory of a consumer, or of the place of one who is gone; there is room for some more.
+const CONSUMER_BYTES: usize = size_of::<Option<Consumer>>() * 9 / 8;
+/// Of a name beside its bytes: who counts on it.
+const NAME_BYTES: usize = 2 * size_of::<usize>();
 
 /// The number of a consumer in its group, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,11 +157,14 @@ impl Group {
     }
     pub(super) fn memory_bytes(&self) -> usize {
         let (pending, consumers) = (self.pending.len(), self.names.len());
+        // As if all who have something had as much.
+        let busy = pending.min(consumers);
+        let theirs = if busy > 0 { tree_bytes(pending.div_ceil(busy), size_of::<StreamId>()) } else { 0 };
         tree_bytes(pending, size_of::<(StreamId, Pending)>())
-            + pending * size_of::<StreamId>() * 7 / 4
-            + pending.min(consumers) * FIRST_PENDING_BYTES
+            + busy * theirs
             + tree_bytes(consumers, size_of::<(Arc<[u8]>, ConsumerId)>())
-            + consumers * CONSUMER_BYTES
+            + self.consumers.len() * CONSUMER_BYTES
+            + consumers * NAME_BYTES
             + self.names_bytes
     }
 

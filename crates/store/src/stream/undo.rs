@@ -3,11 +3,11 @@
 //! Entries are taken back by block: of one that an entry is added to, its length and counts; of one that is cut into,
 //! a copy (some KiB); of one that goes away, itself.
 
+use super::Stream;
 use super::block::{Block, BlockEnd};
 use super::group::{Consumer, ConsumerId, Group, Pending};
 use super::id::StreamId;
 use super::log::{Log, LogCounters, block_bytes};
-use super::Stream;
 
 /// What takes one change of a stream back.
 #[derive(Debug)]
@@ -53,9 +53,9 @@ impl Stream {
             StreamUndo::RemoveGroup(name, group) => self.put_group(name, group),
             StreamUndo::Group(name, undo) => {
                 let Some(group) = self.groups.get_mut(&name) else { return };
-                self.inside_bytes -= group.memory_bytes();
+                self.within_bytes -= group.memory_bytes();
                 group.undo(undo);
-                self.inside_bytes += group.memory_bytes();
+                self.within_bytes += group.memory_bytes();
             }
         }
     }
