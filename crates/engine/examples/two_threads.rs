@@ -8,8 +8,8 @@
 //! brought: pipelines of 16 requests are decoded and run, and their replies are compared. One thread is an engine that
 //! is driven by one thread; two are two workers of one engine. All take turns in each round. WHAT is
 //!
-//! - `scripts`: of 100 commands, by one client; each declares its one key, of `KEYS` that its thread alone uses; keys of
-//!   both threads share shards, as they do in a server;
+//! - `scripts`: of 100 commands, by one client; each declares its one key, of `KEYS` that its thread alone uses; keys
+//!   of both threads share shards, as they do in a server;
 //! - `commands`: four GETs to a SET, by 16 clients, of `KEYS` that both threads use.
 
 #[path = "support/worker.rs"]
@@ -32,6 +32,9 @@ const PIPELINE: usize = 16;
 const BATCHES: usize = 256;
 /// Of so many commands one writes.
 const SET_EVERY: usize = 5;
+
+/// What the clients of a thread send, or are answered, in one batch.
+type Batch = Vec<Vec<u8>>;
 
 /// What is asked.
 #[derive(Clone, Copy)]
@@ -141,8 +144,7 @@ fn drive(
     let clients = what.clients();
     let mut worker = Worker::of(engine, number, Protocol::Resp2, clients as u32);
     what.prepare(&mut worker, keys);
-    // Of each batch, what each client sends and what it is answered.
-    let batches: Vec<(Vec<Vec<u8>>, Vec<Vec<u8>>)> = (0..BATCHES)
+    let batches: Vec<(Batch, Batch)> = (0..BATCHES)
         .map(|batch| {
             let pipeline = |client| {
                 let (mut bytes, mut replies) = (Vec::new(), Vec::new());

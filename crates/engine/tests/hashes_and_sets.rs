@@ -235,8 +235,8 @@ fn what_has_expired_in_a_pause_is_in_no_set_that_is_computed() {
     assert_eq!(bench.engine.keyspace.total(Counter::Expired), 0, "they are kept");
 }
 
-/// Records stand in their entry or beside it, to the byte (1,088 with head and lengths), or are tables: what they say of
-/// themselves and what is in them is the same.
+/// Records stand in their entry or beside it, to the byte (1,088 with head and lengths), or are tables: what they say
+/// of themselves and what is in them is the same.
 #[test]
 fn records_of_long_fields_are_hashtables_wherever_they_go() {
     let (mut bench, a) = Bench::with(Protocol::Resp2);

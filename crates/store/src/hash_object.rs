@@ -238,8 +238,8 @@ impl<'a> HashRef<'a> {
             View::Table(dict) => self.record(dict, field).map(|record| record.value),
         }
     }
-    /// Shows the value of each of some fields. Of a compact hash each is looked for behind the one before first: clients
-    /// ask for them in the order in which they set them.
+    /// Shows the value of each of some fields. Of a compact hash each is looked for behind the one before first, since
+    /// clients ask for them in the order in which they set them.
     pub fn get_each<'f>(
         self,
         fields: impl Iterator<Item = &'f [u8]>,

@@ -1,5 +1,5 @@
-//! What workloads can be measured under, other than both servers at their plainest: `--under`. Owns the settings of each
-//! condition.
+//! What workloads can be measured under, other than both servers at their plainest: `--under`. Owns the settings of
+//! each condition.
 
 use std::path::Path;
 use std::process::Command;

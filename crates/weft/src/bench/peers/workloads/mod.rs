@@ -1,5 +1,5 @@
 //! `weft peers --workloads`: Weft beside Valkey over the files of bench/workloads, at pipeline 1 and 16, in a closed
-//! loop and at fixed rates. What `make bench-workloads` calls, and `make bench-conditions`, which has a page of its own.
+//! loop and at fixed rates. What `make bench-workloads` calls, and `make bench-conditions`, whose page is its own.
 //!
 //! Owns the stored results; [`measure`] makes them, [`page`] shows and judges them, [`condition`] is what both servers
 //! may have to work under.
