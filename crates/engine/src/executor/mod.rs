@@ -1,7 +1,7 @@
 //! Owns: running a batch on one worker: prefetching, checks before a command, locks, the command, what follows it. Does
 //! not own: connections (the host lends sessions and outputs), the commands.
 //!
-//! A batch is run in passes: ask for the buckets of all keys, for their entries, for objects; run the requests in order.
+//! A batch is run in passes: ask for the buckets of all keys, their entries, their objects; run the requests in order.
 //! Each request goes: *admission → queue or resolve keys → lock → run → serve who waits → unlock → drop garbage*. What
 //! of this can be asked once for the neighbouring requests of a client is asked once (`neighbours`).
 
