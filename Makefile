@@ -4,7 +4,8 @@
 # SECONDS=60            how long `attack`, `attack-asan` and `attack-tsan` take.
 # FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target; FUZZ_HOUR=3600 is that of `fuzz-long`.
 # QUICK=1               `bench-server` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
-# WORKLOADS             which files of bench/workloads `bench-workloads` measures: names without .toml. All where it is not set.
+# WORKLOADS             which files of bench/workloads `bench-workloads` and `bench-conditions` measure: names without .toml, or all.
+# CONDITIONS, ROUNDS    what `bench-conditions` measures the workloads under, all where it is not set, and how often at least.
 # BENCH_FLAGS           further flags for `bench-cache`, such as `-sections small,large`.
 # VERBOSE=1             `test` and `check` show the output of every step, not only of those that fail.
 

@@ -20,15 +20,21 @@ if (skip || folder === undefined) {
   console.error(skip || "picture.mjs FOLDER");
   process.exit(2);
 }
+/** Ends when the load has ended, and fails where it was none. */
+async function worked(load) {
+  const [code] = await once(load, "exit");
+  if (code !== 0) throw new Error(`${load.spawnargs.join(" ")}: status ${code}`);
+}
+
 const server = new Server(await freePort());
 await server.start();
 const loads = LOADS.map((flags) => {
   const words = ["bench", "-p", server.port, "-r", "200000", "-d", "120", "--duration", SECONDS, ...flags];
   return spawn(process.env.WEFT, words.map(String), { stdio: "ignore" });
 });
-const worked = loads.map((load) => once(load, "exit"));
-await launch();
 try {
+  const ends = loads.map(worked);
+  await launch();
   const tabs = [];
   for (const scheme of ["light", "dark"]) {
     const tab = await open(server, { width: 1320, height: 740, scheme });
@@ -36,7 +42,7 @@ try {
     tabs.push([tab, scheme === "light" ? "console.png" : "console-dark.png"]);
   }
   console.log(`the server works for ${SECONDS} seconds`);
-  await Promise.race(worked);
+  await Promise.race(ends);
   for (const [{ page }, name] of tabs) {
     await page.screenshot({ path: join(folder, name) });
     console.log(join(folder, name));

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use weft_engine::Engine;
 use weft_engine::reply::Protocol;
+use weft_store::KeyHasher;
 use worker::{Worker, encode, engine};
 
 /// 101 calls: what `scripts/bench-scripts` runs as well.
@@ -31,7 +32,7 @@ const PIPELINE: usize = 16;
 /// Batches that are made beforehand.
 const BATCHES: usize = 256;
 /// Of so many commands one writes.
-const SET_EVERY: usize = 5;
+const SET_ONE_IN: u64 = 5;
 
 /// What the clients of a thread send, or are answered, in one batch.
 type Batch = Vec<Vec<u8>>;
@@ -70,15 +71,16 @@ impl What {
     }
     /// Request number `at` of a thread, and its reply.
     fn request(self, (thread, at): (u16, usize), keys: usize) -> (Vec<Vec<u8>>, Vec<u8>) {
-        // In no order.
-        let key = at.wrapping_mul(7919) % keys;
+        // In no order, and another one in each thread.
+        let number = KeyHasher::with_seed(u64::from(thread)).hash(&at.to_le_bytes());
+        let key = (number >> 32) as usize % keys;
         match self {
             What::Scripts => {
                 let sha = weft_lua::sha1_hex(SCRIPT.as_bytes()).to_vec();
                 let key = format!("key:{thread}:{key:05}").into();
                 (vec![b"EVALSHA".to_vec(), sha, b"1".to_vec(), key], SCRIPT_REPLY.to_vec())
             }
-            What::Commands if at.is_multiple_of(SET_EVERY) => (set(key).to_vec(), b"+OK\r\n".to_vec()),
+            What::Commands if number.is_multiple_of(SET_ONE_IN) => (set(key).to_vec(), b"+OK\r\n".to_vec()),
             What::Commands => {
                 let [_, name, value] = set(key);
                 let reply = format!("${}\r\n{}\r\n", value.len(), String::from_utf8_lossy(&value));

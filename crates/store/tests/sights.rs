@@ -4,8 +4,10 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
+use weft_store::stream::Group;
 use weft_store::{
-    Config, Expiry, KeyHasher, Keyspace, NewValue, Op, Recorder, Rng, ValueRef, Worker, XorShift,
+    Changed, Config, End, Expiry, HashLimits, KeyHasher, Keyspace, ListLimit, NewValue, Op, Recorder, Rng,
+    SetLimits, SortedSetLimits, StreamId, ValueRef, Worker, XorShift,
 };
 
 /// The sizes of the first test. Under Miri, which takes some thousand times as long, it is a small model of itself:
@@ -223,4 +225,68 @@ fn a_sight_finds_equal_tags_and_passed_keys() {
     }
     println!("{missed} of {MANY} were not found");
     assert!(missed < MANY / 100, "{missed} of {MANY}");
+}
+
+/// What a key of the last test holds: a kind, and how many elements.
+fn fill(batch: &weft_store::Batch<'_>, key: &weft_store::Key<'_>, kind: u32, elements: u32) {
+    let mut sink = Recorder::default();
+    let op = &mut Op::new(0, NOW_MS, &mut sink);
+    let mut shard = batch.lock(key);
+    let element = |at: u32| format!("element{at:040}").into_bytes();
+    match kind {
+        0 => drop(shard.change_set(op, key, true, SetLimits::default(), |set| {
+            (0..elements).for_each(|at| assert!(set.add(&element(at))));
+            Changed::yes(())
+        })),
+        1 => drop(shard.change_hash(op, key, true, HashLimits::default(), |hash| {
+            (0..elements).for_each(|at| assert!(hash.set(&element(at), b"value")));
+            Changed::yes(())
+        })),
+        2 => drop(shard.change_sorted_set(op, key, true, SortedSetLimits::default(), |set| {
+            (0..elements).for_each(|at| assert!(set.add(&element(at), f64::from(at))));
+            Changed::yes(())
+        })),
+        3 => drop(shard.change_list(op, key, true, ListLimit::default(), |list| {
+            (0..elements).for_each(|at| list.push(End::Back, &element(at)));
+            Changed::yes(())
+        })),
+        _ => drop(shard.change_stream(op, key, true, |stream| {
+            assert!(stream.create_group(b"group", Group::new(StreamId::MIN, None)));
+            Changed::yes(())
+        })),
+    }
+}
+
+#[test]
+fn objects_are_asked_for_whatever_becomes_of_them() {
+    let (kinds, sizes) = (5, if cfg!(miri) { [3, 40, 150] } else { [3, 40, 400] });
+    let keyspace = Keyspace::new(config(4, 5));
+    let mut worker = keyspace.worker().unwrap();
+    let mut rng = XorShift::new(5);
+    for round in 0..if cfg!(miri) { 3 } else { 200 } {
+        let mut batch = if round % 4 == 3 { worker.enter() } else { worker.enter_alone() };
+        let names: Vec<Vec<u8>> = (0..LOOKED_FOR).map(|_| name(rng.below(KEYS / 8))).collect();
+        let keys: Vec<_> = names.iter().map(|name| keyspace.key(name)).collect();
+        keys.iter().for_each(|key| batch.prefetch_bucket(0, key.hash(), false));
+        keys.iter().enumerate().for_each(|(at, key)| batch.prefetch_entry(at, key.hash(), false));
+        batch.prefetch_passed();
+        batch.prefetch_objects();
+        for key in &keys {
+            let mut sink = Recorder::default();
+            let op = &mut Op::new(0, NOW_MS, &mut sink);
+            match rng.below(4) {
+                0 => drop(batch.lock(key).remove(op, key)),
+                1 => drop(batch.lock(key).set(op, key, NewValue::string(b"text"), Expiry::None)),
+                _ => {
+                    batch.lock(key).remove(op, key);
+                    fill(&batch, key, rng.below(kinds), sizes[rng.below(3) as usize]);
+                    assert!(batch.lock(key).get(op, key).is_some());
+                }
+            }
+            // What was seen is another one's by now, or nobody's.
+            if rng.below(8) == 0 {
+                batch.prefetch_objects();
+            }
+        }
+    }
 }

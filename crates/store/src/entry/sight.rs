@@ -61,6 +61,7 @@ impl Sights {
     pub(crate) fn clear(&mut self) {
         self.list.clear();
         self.passed.clear();
+        self.objects.clear();
     }
     /// Remembers a sight that is to be looked at again when its bucket has come.
     #[inline]

@@ -96,6 +96,7 @@ impl<'a> HashMut<'a> {
         value: &[u8],
     ) -> Option<bool> {
         let view = packed.as_ref();
+        debug_assert!(*near >= packed.bytes().len() || view.walk_from(HEAD_BYTES).any(|(at, _)| at == *near));
         let was = view.find_near(field, 2, *near).and_then(|at| {
             let (_, value_at) = view.element(at)?;
             Some((value_at, view.element(value_at)?.1 - value_at))

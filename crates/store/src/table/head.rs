@@ -175,7 +175,7 @@ impl Directory {
 
 /// Stage two: reads a bucket that was asked for under this pin and asks for the entries whose tag fits, or for those of
 /// the next bucket if none does and keys have passed this one; the first that fits is remembered. An entry of up to 56
-/// bytes may lie across two lines, so two are asked for; of a larger one all if the `whole` is wanted, up to 1 KiB.
+/// bytes may lie across two lines, so two are asked for; of a larger one all if the `whole` is wanted, 18 of them.
 #[inline(always)]
 pub(crate) fn prefetch_entry(_pin: &Pin<'_, Array>, sights: &mut Sights, at: usize, hash: u64, whole: bool) {
     // SAFETY: sights are forgotten when a batch begins, so the bucket was given under the pin of this one, which is

@@ -272,6 +272,7 @@ fn plan(options: &Options) -> Result<Plan> {
         reconnect: options.keep_alive == 0,
         tracking: options.enable_tracking,
         live: !options.quiet && !options.csv && !options.json && std::io::stderr().is_terminal(),
+        rest: None,
     })
 }
 

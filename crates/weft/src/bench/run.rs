@@ -49,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) tracking: bool,
     /// A line on the terminal while it runs.
     pub(crate) live: bool,
+    /// How long the server's CPU time still counts when everything is answered: for what it does behind its answers.
+    pub(crate) rest: Option<Duration>,
 }
 
 impl Default for Plan {
@@ -72,6 +74,7 @@ impl Default for Plan {
             reconnect: false,
             tracking: false,
             live: false,
+            rest: None,
         }
     }
 }
@@ -398,6 +401,7 @@ pub(crate) fn run_on(
         .context("subscribers")?;
     let (commands_before, usage_before) = (commands(), server.usage());
     let done = phase(fleets, ready, pace, until, stop, live.as_ref())?;
+    plan.rest.into_iter().for_each(std::thread::sleep);
     let usage_after = server.usage();
     let commands_after = commands();
     let heard = subscribers.map(|subscribers| subscribers.end(done.counts.replies)).transpose()?;

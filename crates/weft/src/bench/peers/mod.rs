@@ -96,7 +96,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "data", conflicts_with_all = ["report", "parts"])]
     workloads: Vec<PathBuf>,
     /// Measure them with both servers under this, in a closed loop alone; the files of results begin with its name
-    #[arg(long, value_name = "CONDITION", requires = "workloads", conflicts_with = "page")]
+    #[arg(long, value_name = "CONDITION", requires = "workloads", conflicts_with_all = ["page", "huge_pages"])]
     under: Option<Condition>,
     /// Where the results of workloads are, a file each; without --workloads they are taken from there
     #[arg(long, value_name = "FOLDER")]
@@ -198,6 +198,9 @@ fn field(options: &Options) -> Result<Field> {
 fn measure(options: &Options, stop: &AtomicBool) -> Result<Option<Results>> {
     // Before it is pinned: a process on one core sees one.
     let origin = Origin::now();
+    if options.server_core.is_some() && options.under.is_some_and(|under| !under.has_one_core()) {
+        bail!("--under two-threads: two threads need two cores, so without --server-core");
+    }
     let machine = origin.machine.clone();
     if let Some(core) = options.client_core {
         let mut cores = CpuSet::new();

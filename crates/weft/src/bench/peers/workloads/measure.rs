@@ -9,6 +9,7 @@ use weft_client::Protocol;
 use weft_measure::Spread;
 use weft_measure::verdict::{Rounds, paired};
 
+use super::condition::Files;
 use super::{AtRate, Cell, Condition, Latency, PIPELINES, Results, Turn, Weight};
 use crate::bench::cases::Case;
 use crate::bench::peers::contestants::{Field, Kind, Running};
@@ -44,7 +45,7 @@ pub(super) fn workload(
     let cases = workload.cases();
     let under = results.under;
     let stub = under.is_none_or(Condition::has_stub);
-    let files = std::env::temp_dir().join(format!("weft-peers-{}", std::process::id()));
+    let files = Files::new();
     let servers: Vec<(&'static str, Running)> = field
         .contestants
         .iter()
@@ -53,14 +54,14 @@ pub(super) fn workload(
         .map(|(index, one)| {
             let start = manner.start(index, under.map_or(1, Condition::threads), workload.value_bytes());
             let mut settings = workload.settings.clone();
-            settings.extend(under.map_or(Ok(Vec::new()), |under| under.settings(&files, start.port))?);
+            if let Some(under) = under {
+                settings.extend(under.settings(one.kind, &files, start.port)?);
+            }
             Ok((one.id, one.start_with(start, &settings)?))
         })
         .collect::<Result<_>>()?;
-    // Servers have read what was in it.
-    if files.exists() {
-        std::fs::remove_dir_all(&files).with_context(|| files.display().to_string())?;
-    }
+    // All have read them.
+    drop(files);
     for name in ["weft", "valkey"] {
         ensure!(servers.iter().any(|(id, _)| *id == name), "{name} is not there");
     }
@@ -105,7 +106,8 @@ fn cell(
 ) -> Result<Cell> {
     // What it needs is there already.
     let case = Case { setup: Vec::new(), ..case.clone() };
-    let shaped = workload.plan(&plan(pipeline), None)?;
+    let rest = under.and_then(Condition::rest);
+    let shaped = Plan { rest, ..workload.plan(&plan(pipeline), None)? };
     let mut ways: Vec<Way<'_>> = Vec::new();
     for (server, running) in servers {
         let protocols: &[Protocol] =

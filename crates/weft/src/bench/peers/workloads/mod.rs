@@ -146,7 +146,10 @@ pub(super) fn show(folder: &Path, goals: &Path, page: Option<&Path>) -> Result<E
     for path in &paths {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let results = serde_json::from_str(&text);
-        all.push(results.with_context(|| format!("{}: not results of a workload", path.display()))?);
+        let results: Results =
+            results.with_context(|| format!("{}: not results of a workload", path.display()))?;
+        ensure!(results.under.is_none(), "{}: measured --under a condition", path.display());
+        all.push(results);
     }
     for table in page::tables(&all, &goals) {
         println!("{}", table.text());
