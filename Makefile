@@ -106,6 +106,14 @@ bench-workloads: ## Weft beside Valkey over bench/workloads: CPU, latencies, mem
 		--data docs/benchmarks/data/workloads --workloads $(addprefix bench/workloads/,$(addsuffix .toml,$(WORKLOADS)))
 	@$(MAKE) bench-pages
 
+.PHONY: bench-conditions
+bench-conditions: ## the workloads with a log, over TLS, in huge pages, with two threads, Weft and Valkey alike; CONDITIONS="log tls" for some; writes docs/benchmarks (about 30 minutes)
+	cargo build --locked --release --package weft
+	cargo build --locked --release --package weft-engine --example two_threads
+	scripts/bench-conditions $(CARGO_TARGET_DIR)/release/weft $(CARGO_TARGET_DIR)/release/examples/two_threads \
+		docs/benchmarks/data/conditions $(CONDITIONS)
+	@$(MAKE) bench-pages PAGES=conditions
+
 .PHONY: bench-pages
 bench-pages: ## write each page of docs/benchmarks, its plot and the index of claims from the stored data; measures nothing
 	cargo build --quiet --locked --package weft
@@ -156,8 +164,8 @@ bench-tls: ## Weft beside Valkey under TLS: CPU for each command and each handsh
 .PHONY: bench-scripts
 bench-scripts: ## scripts and functions beside Valkey: CPU an operation, two threads; writes docs/benchmarks (about 4 minutes)
 	cargo build --locked --release --package weft
-	cargo build --locked --release --package weft-engine --example script_threads
-	scripts/bench-scripts $(CARGO_TARGET_DIR)/release/weft $(CARGO_TARGET_DIR)/release/examples/script_threads bench-out/scripts
+	cargo build --locked --release --package weft-engine --example two_threads
+	scripts/bench-scripts $(CARGO_TARGET_DIR)/release/weft $(CARGO_TARGET_DIR)/release/examples/two_threads bench-out/scripts
 	cp bench-out/scripts/scripts.json docs/benchmarks/data/
 	@$(MAKE) bench-pages PAGES=scripts
 
@@ -294,6 +302,11 @@ bench-durability: ## log and snapshots beside Valkey: CPU, latency, memory, reco
 .PHONY: console
 console: ## build the console's files, which the server embeds, from console/ (needs Node)
 	scripts/console write
+
+.PHONY: console-picture
+console-picture: ## take the pictures of the console that README shows, of a server under load (needs Node and Chromium, 2 minutes)
+	cargo build --locked --release --package weft
+	scripts/console picture $(CARGO_TARGET_DIR)/release/weft
 
 .PHONY: release
 release: ## packages in dist/: a .deb, archives, an image, checksums; twice, which must give the same bytes (needs what is committed)

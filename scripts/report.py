@@ -39,7 +39,14 @@ class Report:
 
     def ratio(self, ours, theirs, claim=None, **goal):
         """The ratio of figures in rounds; `at_most` or `at_least` is the goal, `claim` an id and what is claimed."""
-        question = {"ours": ours, "theirs": theirs} | {name: value for name, value in goal.items() if value is not None}
+        return self._judged({"ours": ours, "theirs": theirs}, claim, goal)
+
+    def mean(self, cases, claim=None, **goal):
+        """The geometric mean of ratios, of which each case has its figures in rounds, ours and theirs."""
+        return self._judged({"cases": cases}, claim, goal)
+
+    def _judged(self, figures, claim, goal):
+        question = figures | {name: value for name, value in goal.items() if value is not None}
         answer = json.loads(self._asked("ratios", [question]))[0]
         if claim:
             (name, limit), = ([(name, value) for name, value in goal.items() if value is not None] or [("", None)])

@@ -234,3 +234,53 @@ fn what_has_expired_in_a_pause_is_in_no_set_that_is_computed() {
     }
     assert_eq!(bench.engine.keyspace.total(Counter::Expired), 0, "they are kept");
 }
+
+/// Records stand in their entry or beside it, to the byte (1,088 with head and lengths), or are tables: what they say of
+/// themselves and what is in them is the same.
+#[test]
+fn records_of_long_fields_are_hashtables_wherever_they_go() {
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
+    for bytes in [100, 984, 985, 1900, 5000] {
+        let long = "v".repeat(bytes);
+        bench.text(a, "FLUSHALL");
+        bench.text(a, &format!("HSET record name {long} age 36 mail {}", "m".repeat(80)));
+        for step in [
+            "HSET record age 37",
+            "EXPIRE record 100",
+            "PERSIST record",
+            "RENAME record other",
+            "COPY other record",
+            "MOVE other 1",
+            "HINCRBY record age -1",
+        ] {
+            assert!(!bench.text(a, step).starts_with('-'), "{step}");
+            let known = if step.starts_with("RENAME") { "other" } else { "record" };
+            assert_eq!(bench.text(a, &format!("OBJECT ENCODING {known}")), "hashtable", "{bytes}, {step}");
+            assert_eq!(
+                bench.text(a, &format!("HMGET {known} name mail x")),
+                format!("[{long} {} nil]", "m".repeat(80))
+            );
+        }
+        // Short ones again: it does not go back.
+        bench.text(a, "HSET record name Ada mail a@b");
+        assert_eq!(bench.text(a, "OBJECT ENCODING record"), "hashtable");
+        let mut scanned = bench.text(a, "HSCAN record 0");
+        scanned.retain(|letter| letter.is_alphanumeric());
+        assert_eq!(scanned.len(), "0nameAdaage36mailab".len(), "{scanned}");
+        // Nor through a transaction, and with a field that expires.
+        for step in
+            ["MULTI", "HSET record age 38", "HDEL record mail", "EXEC", "HPEXPIRE record 50 FIELDS 1 name"]
+        {
+            bench.text(a, step);
+        }
+        bench.pass(60);
+        assert_eq!(bench.text(a, "HGETALL record"), "[age 38]");
+        assert_eq!(bench.text(a, "OBJECT ENCODING record"), "hashtable");
+        bench.text(a, "SELECT 1");
+        assert_eq!(bench.text(a, "HGET other age"), "37");
+        bench.text(a, "SELECT 0");
+        bench.text(a, "DEL record");
+        bench.text(a, "HSET record name Ada");
+        assert_eq!(bench.text(a, "OBJECT ENCODING record"), "listpack", "another one");
+    }
+}

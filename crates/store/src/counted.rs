@@ -1,15 +1,27 @@
-//! Owns: the buffer of a compact form: how many elements there are, and they, one behind the other. Does not own: what
-//! an element is (`crate::packed`, `crate::sorted_set::compact`).
+//! Owns: the buffer of a compact form: how many elements there are, and they, one behind the other; a mark that its
+//! owner may set. Does not own: what an element is (`crate::packed`, `crate::sorted_set::compact`), what the mark says
+//! (`crate::hash_object`).
 
 use std::marker::PhantomData;
 
-/// Bytes of the count, a `u32` in little-endian.
+/// Bytes of the head, a `u32` in little-endian: the count, and above it the mark.
 pub(crate) const HEAD_BYTES: usize = 4;
+/// Far above what any limit lets a count be.
+const MARK: u32 = 1 << 31;
 
+#[inline]
+fn head(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |head| u32::from_le_bytes(*head))
+}
 /// The count of a buffer.
 #[inline]
 pub(crate) fn count(bytes: &[u8]) -> usize {
-    bytes.first_chunk().map_or(0, |head| u32::from_le_bytes(*head) as usize)
+    (head(bytes) & !MARK) as usize
+}
+/// Whether a buffer is marked: never an empty one.
+#[inline]
+pub(crate) fn is_marked(bytes: &[u8]) -> bool {
+    head(bytes) & MARK != 0
 }
 
 /// One allocation, which grows by what is needed and an eighth, and is empty when there are no elements; of this form.
@@ -41,11 +53,19 @@ impl<F> Counted<F> {
     }
     pub(crate) fn add_count(&mut self, by: i64) {
         let count = count(&self.0) as i64 + by;
+        let mark = head(&self.0) & MARK;
         if let Some(head) = self.0.first_chunk_mut::<HEAD_BYTES>() {
-            *head = u32::try_from(count).unwrap_or(0).to_le_bytes();
+            *head = (u32::try_from(count).unwrap_or(0) | mark).to_le_bytes();
         }
         if count <= 0 {
             self.0.clear();
+        }
+    }
+    /// Marks a buffer that is not empty. It stays so until it is.
+    pub(crate) fn mark(&mut self) {
+        let marked = head(&self.0) | MARK;
+        if let Some(head) = self.0.first_chunk_mut::<HEAD_BYTES>() {
+            *head = marked.to_le_bytes();
         }
     }
     pub(crate) fn reserve(&mut self, more: usize) {
@@ -68,6 +88,16 @@ impl<F> Counted<F> {
         }
         self.reserve(bytes);
     }
+    /// Gives memory back where more than half of it is not used.
+    pub(crate) fn give_back(&mut self) {
+        if self.0.capacity() > 64 && self.0.capacity() > 2 * self.0.len() {
+            self.0.shrink_to_fit();
+        }
+    }
+    /// Gives all back that is not used.
+    pub(crate) fn fit(&mut self) {
+        self.0.shrink_to_fit();
+    }
     /// Removes up to `count` elements from a byte offset on; `behind` says where the one at an offset ends.
     pub(crate) fn take_out(
         &mut self,
@@ -85,8 +115,6 @@ impl<F> Counted<F> {
         }
         self.0.drain(at..end);
         self.add_count(-(gone as i64));
-        if self.0.capacity() > 64 && self.0.capacity() > 2 * self.0.len() {
-            self.0.shrink_to_fit();
-        }
+        self.give_back();
     }
 }

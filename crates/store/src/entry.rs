@@ -51,8 +51,9 @@ pub(crate) enum Kind {
     List = 9,
 }
 
-/// Longer compact collections go out of line, boxed: with its key an entry should fit the slab.
-pub(crate) const PACKED_BYTES_MAX: usize = 1024;
+/// Longer compact collections go out of line, boxed: with an expiry and a key of up to 48 bytes the largest fits the
+/// slab.
+pub(crate) const PACKED_BYTES_MAX: usize = 1088;
 
 /// What a compact collection inside an entry is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

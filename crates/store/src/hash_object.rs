@@ -4,13 +4,18 @@
 //! Compact (`listpack`) while it is small: fields and values in turn in one buffer. Then a table (`hashtable`). A
 //! field's expiry makes it a table at once, as in Valkey. It never goes back.
 //!
+//! Few fields with long values, a record of a session or of a user, stay in one buffer all the same: a table of ten
+//! would cost half as much again as they take, and each of them a place of its own in memory. The buffer is then marked
+//! as *wide*, and the hash says that it is a `hashtable`, as Valkey's would be.
+//!
 //! [`Hash`] is the value itself, [`HashRef`] reads it and [`HashMut`] changes it. Both come from the shard
 //! ([`crate::ShardGuard::get_hash`], [`crate::ShardGuard::change_hash`]), which first removes some hundreds of fields
 //! whose time has come; those left are invisible in both.
 //!
 //! | command | calls |
 //! |---|---|
-//! | HGET, HMGET, HEXISTS, HSTRLEN, HLEN | [`HashRef::get`], [`HashRef::len`] |
+//! | HGET, HEXISTS, HSTRLEN, HLEN | [`HashRef::get`], [`HashRef::len`] |
+//! | HMGET | [`HashRef::get_each`] |
 //! | HGETALL, HKEYS, HVALS | [`HashRef::iter`] |
 //! | HRANDFIELD | [`HashRef::random_each`] (negative count), [`HashRef::random_distinct`] |
 //! | HSCAN | [`HashRef::scan`] |
@@ -31,10 +36,14 @@ use crate::packed::{Packed, PackedRef};
 use crate::reaper::Backing;
 pub use change::HashMut;
 
+/// Bytes of a wide hash: those behind a field that changes its length are moved.
+const WIDE_BYTES_MAX: usize = 2048;
+/// Fields of a wide hash: one is looked for among all.
+const WIDE_FIELDS_MAX: usize = 32;
 /// Expired fields that a random choice may meet before it takes the first live one.
 const ROLLS_MAX: usize = 64;
 
-/// When a hash stops being compact.
+/// When a hash stops being a `listpack`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashLimits {
     /// `hash-max-listpack-entries`.
@@ -113,6 +122,12 @@ impl Hash {
     }
     pub(crate) fn into_buffer(self) -> Vec<u8> {
         if let Repr::Packed(packed) = self.0 { packed.into_bytes() } else { Vec::new() }
+    }
+    /// Gives back what a buffer has allocated and does not use.
+    pub(crate) fn fit(&mut self) {
+        if let Repr::Packed(packed) = &mut self.0 {
+            packed.fit();
+        }
     }
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
         match &mut self.0 {
@@ -198,10 +213,10 @@ impl<'a> HashRef<'a> {
     }
     /// `listpack` or `hashtable`.
     #[must_use]
-    pub const fn encoding(self) -> &'static str {
+    pub fn encoding(self) -> &'static str {
         match self.view {
-            View::Packed(_) => "listpack",
-            View::Table(_) => "hashtable",
+            View::Packed(packed) if !packed.is_marked() => "listpack",
+            View::Packed(_) | View::Table(_) => "hashtable",
         }
     }
     /// The value of a field.
@@ -213,6 +228,21 @@ impl<'a> HashRef<'a> {
                 packed.element(value).map(|(value, _)| value)
             }
             View::Table(dict) => self.record(dict, field).map(|record| record.value),
+        }
+    }
+    /// Shows the value of each of some fields. Of a compact hash each is looked for behind the one before first: clients
+    /// ask for them in the order in which they set them.
+    pub fn get_each<'f>(
+        self,
+        fields: impl Iterator<Item = &'f [u8]>,
+        mut visit: impl FnMut(Option<&'a [u8]>),
+    ) {
+        let View::Packed(packed) = self.view else { return fields.for_each(|field| visit(self.get(field))) };
+        let mut near = packed.first();
+        for field in fields {
+            let found = packed.find_near(field, 2, near).and_then(|at| packed.element(packed.element(at)?.1));
+            near = found.map_or(near, |(_, next)| next);
+            visit(found.map(|(value, _)| value));
         }
     }
     /// Whether the field is there.

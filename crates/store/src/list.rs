@@ -427,7 +427,7 @@ enum Row<'a> {
 }
 
 impl<'a> ListRef<'a> {
-    /// A compact list inside an entry. Counts the elements: a walk over at most 1 KiB.
+    /// A compact list inside an entry. Counts the elements: a walk over a good KiB at most.
     pub(crate) fn packed(bytes: &'a [u8]) -> Self {
         let chunk = ChunkRef::of_elements(bytes);
         Self { len: chunk.count(), row: Row::Compact(chunk) }

@@ -5,14 +5,16 @@
 //!  0          4
 //! +----------+----------------------------------------------------+
 //! | count    | length, LEB128 | bytes | length, LEB128 | bytes | … |
-//! | u32      |                |       |                |       |   |
+//! | u32 *    |                |       |                |       |   |
 //! +----------+----------------------------------------------------+
+//!  * its highest bit is the owner's mark
 //! ```
 //! An element of up to 127 bytes costs 1 byte. The buffer is empty when there are none. A search is a walk over the
 //! lengths: the limits (`hash-max-listpack-entries` and its like) bound it.
 
 use crate::counted::{self, Counted, HEAD_BYTES};
 use crate::leb;
+use std::ops::Range;
 
 /// The most elements of a compact form, whatever the configured limit: a search walks over all.
 pub(crate) const COUNT_MAX: usize = 65_535;
@@ -25,6 +27,10 @@ impl<'a> PackedRef<'a> {
     /// Elements.
     pub(crate) fn count(self) -> usize {
         counted::count(self.0)
+    }
+    /// Whether its owner has marked it.
+    pub(crate) fn is_marked(self) -> bool {
+        counted::is_marked(self.0)
     }
     /// The whole buffer.
     pub(crate) const fn bytes(self) -> &'a [u8] {
@@ -51,8 +57,17 @@ impl<'a> PackedRef<'a> {
     }
     /// The offset of the first element that equals `wanted` among every `stride`th one.
     pub(crate) fn find(self, wanted: &[u8], stride: usize) -> Option<usize> {
-        let mut at = HEAD_BYTES;
-        loop {
+        self.find_in(wanted, stride, HEAD_BYTES..usize::MAX)
+    }
+    /// The same where all of them differ, from an offset of one of them on and then before it.
+    pub(crate) fn find_near(self, wanted: &[u8], stride: usize, near: usize) -> Option<usize> {
+        let behind = self.find_in(wanted, stride, near..usize::MAX);
+        behind.or_else(|| self.find_in(wanted, stride, HEAD_BYTES..near))
+    }
+    #[inline]
+    fn find_in(self, wanted: &[u8], stride: usize, offsets: Range<usize>) -> Option<usize> {
+        let mut at = offsets.start;
+        while at < offsets.end {
             let (element, mut next) = self.element(at)?;
             // Of elements of one kind the last byte differs more often than the first.
             if element.len() == wanted.len() && element.last() == wanted.last() && element == wanted {
@@ -63,6 +78,7 @@ impl<'a> PackedRef<'a> {
             }
             at = next;
         }
+        None
     }
 }
 
@@ -120,6 +136,7 @@ impl Packed {
             self.open(next, size - (next - at));
         } else {
             self.0.drain(at + size..next);
+            self.give_back();
         }
         leb::write(&mut self.0[at..at + head], element.len());
         self.0[at + head..at + size].copy_from_slice(element);

@@ -148,6 +148,12 @@ impl Set {
             Repr::Table(_) => Vec::new(),
         }
     }
+    /// Gives back what a buffer has allocated and does not use.
+    pub(crate) fn fit(&mut self) {
+        if let Repr::Packed(packed) = &mut self.0 {
+            packed.fit();
+        }
+    }
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
         match &mut self.0 {
             Repr::Ints(_) | Repr::Packed(_) => true,

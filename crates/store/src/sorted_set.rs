@@ -191,6 +191,12 @@ impl SortedSet {
     pub(crate) fn packed(&self) -> Option<&[u8]> {
         if let Repr::Compact(compact) = &self.0 { Some(compact.bytes()) } else { None }
     }
+    /// Gives back what a buffer has allocated and does not use.
+    pub(crate) fn fit(&mut self) {
+        if let Repr::Compact(compact) = &mut self.0 {
+            compact.fit();
+        }
+    }
     pub(crate) fn into_buffer(self) -> Vec<u8> {
         if let Repr::Compact(compact) = self.0 { compact.into_bytes() } else { Vec::new() }
     }

@@ -30,16 +30,34 @@ pub(crate) use undo::StreamUndo;
 
 use std::collections::BTreeMap;
 
-/// Memory of a group beside its name, its consumers and what they have pending.
-const GROUP_BYTES: usize = size_of::<Group>() * 3 / 2 + 48;
+/// Memory of groups beside their names, their consumers and what is pending in them.
+fn groups_bytes(groups: usize) -> usize {
+    tree_bytes(groups, size_of::<(Box<[u8]>, Box<Group>)>()) + groups * size_of::<Group>()
+}
+
+/// Memory of a B-tree of so many items of so many bytes each that came in their order: nodes have room for eleven, and
+/// a full leaf keeps six, gives one to the node above, and the rest to the next leaf.
+const fn tree_bytes(items: usize, item_bytes: usize) -> usize {
+    const ROOM: usize = 11;
+    let leaf = ROOM * item_bytes + 16;
+    match items {
+        0 => 0,
+        1..=ROOM => leaf,
+        _ => {
+            let leaves = (items + 2) / 7;
+            leaves * leaf + leaves.div_ceil(7) * (leaf + (ROOM + 1) * size_of::<usize>())
+        }
+    }
+}
 
 /// A stream.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     log: Log,
-    groups: BTreeMap<Box<[u8]>, Group>,
-    /// Memory of the groups, kept so that accounting is constant time.
-    groups_bytes: usize,
+    /// Boxed: most streams have one, and a leaf room for eleven.
+    groups: BTreeMap<Box<[u8]>, Box<Group>>,
+    /// Memory of what is in the groups, and their names, kept so that accounting is constant time.
+    within_bytes: usize,
 }
 
 impl Stream {
@@ -51,22 +69,27 @@ impl Stream {
     /// Memory beyond the struct itself.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.log.memory_bytes() + self.groups_bytes
+        self.log.memory_bytes() + groups_bytes(self.groups.len()) + self.within_bytes
     }
 
     /// Groups with their names, in the order of these.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = (&[u8], &Group)> + '_ {
-        self.groups.iter().map(|(name, group)| (&**name, group))
+        self.groups.iter().map(|(name, group)| (&**name, &**group))
     }
     /// The group of this name.
     #[must_use]
     pub fn group(&self, name: &[u8]) -> Option<&Group> {
-        self.groups.get(name)
+        self.groups.get(name).map(|group| &**group)
+    }
+    /// Adds a group, whose name is not there.
+    fn put_group(&mut self, name: Box<[u8]>, group: Box<Group>) {
+        self.within_bytes += name.len() + group.memory_bytes();
+        self.groups.insert(name, group);
     }
     /// Removes a group.
-    fn take_group(&mut self, name: &[u8]) -> Option<Group> {
+    fn take_group(&mut self, name: &[u8]) -> Option<Box<Group>> {
         let group = self.groups.remove(name)?;
-        self.groups_bytes -= GROUP_BYTES + name.len() + group.memory_bytes();
+        self.within_bytes -= name.len() + group.memory_bytes();
         Some(group)
     }
 

@@ -201,6 +201,15 @@ impl Object {
             Self::Stream(_) => Vec::new(),
         }
     }
+    /// Gives back what the buffer of a compact hash, set or sorted set has allocated and does not use.
+    pub(crate) fn fit(&mut self) {
+        match self {
+            Self::Hash(hash) => hash.fit(),
+            Self::Set(set) => set.fit(),
+            Self::SortedSet(set) => set.fit(),
+            Self::List(_) | Self::Stream(_) => {}
+        }
+    }
     /// Frees a part of an object that nobody refers to any more, `chunks` pieces of about 64 KiB. Returns whether what
     /// is left may be dropped.
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
@@ -295,7 +304,7 @@ impl ObjectRef<'_> {
     }
     /// The name OBJECT ENCODING answers.
     #[must_use]
-    pub const fn encoding(self) -> &'static str {
+    pub fn encoding(self) -> &'static str {
         match self {
             Self::List(list) => list.encoding(),
             Self::Hash(hash) => hash.encoding(),

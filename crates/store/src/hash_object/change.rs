@@ -1,10 +1,12 @@
 //! Owns: every way to change a hash. Each tells what it does and what takes it back, if anybody wants to know
 //! (`crate::recorder`). Does not own: the structures.
 
-use super::{FieldExpiry, Hash, HashLimits, HashRef, Repr, View, expiry};
+use super::{FieldExpiry, Hash, HashLimits, HashRef, Repr, View, WIDE_BYTES_MAX, WIDE_FIELDS_MAX, expiry};
+use crate::counted::HEAD_BYTES;
 use crate::dict::{Dict, NEVER, Waste};
 use crate::effect::Effect;
-use crate::packed::COUNT_MAX;
+use crate::leb;
+use crate::packed::{COUNT_MAX, Packed};
 use crate::reaper::Backing;
 use crate::recorder::Pen;
 use crate::undo::Undo;
@@ -19,12 +21,14 @@ pub struct HashMut<'a> {
     backing: Backing<'a>,
     now_ms: u64,
     pen: Option<Pen<'a>>,
+    /// Compact: where the next field is looked for first, behind the one that was set last.
+    near: usize,
 }
 
 impl<'a> HashMut<'a> {
     /// To change a hash that is not in a shard: when a value is built before it is set.
     pub const fn new(hash: &'a mut Hash, limits: HashLimits, backing: Backing<'a>) -> Self {
-        Self { hash, limits, backing, now_ms: 0, pen: None }
+        Self { hash, limits, backing, now_ms: 0, pen: None, near: HEAD_BYTES }
     }
     pub(crate) fn with(mut self, now_ms: u64, pen: Option<Pen<'a>>) -> Self {
         (self.now_ms, self.pen) = (now_ms, pen);
@@ -60,25 +64,13 @@ impl<'a> HashMut<'a> {
     /// Sets a field. Says whether it is new, and its expiry.
     #[inline]
     fn put(&mut self, field: &[u8], value: &[u8], expiry: FieldExpiry) -> (bool, u64) {
-        let limit = self.limits.value_bytes_max;
-        if field.len() > limit || value.len() > limit || matches!(expiry, FieldExpiry::At(_)) {
+        if matches!(expiry, FieldExpiry::At(_)) {
             self.table();
         }
-        if let Repr::Packed(packed) = &mut self.hash.0 {
-            if let Some(at) = packed.as_ref().find(field, 2) {
-                let value_at = packed.as_ref().element(at).map_or(at, |(_, next)| next);
-                packed.replace(value_at, value);
-                // The limit may have been lowered since.
-                if packed.as_ref().count() / 2 > self.limits.entries_max {
-                    self.table();
-                }
-                return (false, NEVER);
-            }
-            if packed.as_ref().count() / 2 < self.limits.entries_max.min(COUNT_MAX / 2) {
-                packed.push(field);
-                packed.push(value);
-                return (true, NEVER);
-            }
+        if let Repr::Packed(packed) = &mut self.hash.0
+            && let Some(is_new) = Self::put_packed((packed, &mut self.near), self.limits, field, value)
+        {
+            return (is_new, NEVER);
         }
         let (backing, now_ms) = (self.backing, self.now_ms);
         let dict = self.table();
@@ -95,6 +87,47 @@ impl<'a> HashMut<'a> {
             Err(absent) => drop(dict.insert_sought(absent, (field, value, expire_ms), backing)),
         }
         (is_new, expire_ms)
+    }
+    /// Sets a field of a compact hash, and says whether it is new; nothing where the hash has to become a table.
+    fn put_packed(
+        (packed, near): (&mut Packed, &mut usize),
+        limits: HashLimits,
+        field: &[u8],
+        value: &[u8],
+    ) -> Option<bool> {
+        let view = packed.as_ref();
+        let was = view.find_near(field, 2, *near).and_then(|at| {
+            let (_, value_at) = view.element(at)?;
+            Some((value_at, view.element(value_at)?.1 - value_at))
+        });
+        // Those that it has count too: the limits may have been lowered since.
+        let fields = view.count() / 2 + usize::from(was.is_none());
+        let wide = view.is_marked() || field.len().max(value.len()) > limits.value_bytes_max;
+        if wide {
+            let [name, value] = [field, value].map(|text| leb::size(text.len()) + text.len());
+            let bytes = packed.bytes().len().max(HEAD_BYTES) + value;
+            if was.map_or(bytes + name, |(_, old)| bytes - old) > WIDE_BYTES_MAX {
+                return None;
+            }
+        }
+        let most = if wide { WIDE_FIELDS_MAX } else { COUNT_MAX / 2 };
+        if fields > limits.entries_max.min(most) {
+            return None;
+        }
+        match was {
+            Some((value_at, _)) => {
+                packed.replace(value_at, value);
+                *near = value_at + leb::size(value.len()) + value.len();
+            }
+            None => {
+                packed.push(field);
+                packed.push(value);
+            }
+        }
+        if wide {
+            packed.mark();
+        }
+        Some(was.is_none())
     }
     /// Removes a field after showing its value to `taken`.
     pub fn remove<R>(&mut self, field: &[u8], taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
@@ -114,6 +147,7 @@ impl<'a> HashMut<'a> {
     fn take<R>(&mut self, field: &[u8], taken: impl FnOnce(&[u8]) -> R) -> Option<R> {
         match &mut self.hash.0 {
             Repr::Packed(packed) => {
+                self.near = HEAD_BYTES;
                 let at = packed.as_ref().find(field, 2)?;
                 let (_, value_at) = packed.as_ref().element(at)?;
                 let result = taken(packed.as_ref().element(value_at)?.0);

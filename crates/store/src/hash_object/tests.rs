@@ -12,8 +12,9 @@ fn live(model: &Model, now_ms: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
     live.map(|(field, (value, _))| (field.clone(), value.clone())).collect()
 }
 
-fn text(rng: &mut XorShift, kinds: u32) -> Vec<u8> {
-    let len = if rng.below(400) == 0 { 65 } else { rng.below(9) };
+/// A text of so many kinds; one in `long` is longer than a `listpack` may have it.
+fn text(rng: &mut XorShift, kinds: u32, long: u32) -> Vec<u8> {
+    let len = if rng.below(long) == 0 { 65 + rng.below(240) } else { rng.below(9) };
     let mut text = format!("{}", rng.below(kinds)).into_bytes();
     text.resize(text.len().max(len as usize), b'.');
     text
@@ -28,6 +29,12 @@ fn check(hash: &Hash, model: &Model, now_ms: u64) {
     assert_eq!(visited, all);
     assert_eq!(all, expected);
     assert_eq!(view.len(), expected.len());
+    // In an order of their own, with some that are not there.
+    let asked: Vec<Vec<u8>> =
+        expected.keys().rev().cloned().chain([b"none".to_vec()]).chain(expected.keys().cloned()).collect();
+    let mut got = Vec::new();
+    view.get_each(asked.iter().map(Vec::as_slice), |value| got.push(value.map(<[u8]>::to_vec)));
+    assert_eq!(got, asked.iter().map(|field| expected.get(field).cloned()).collect::<Vec<_>>());
     let mut scanned = BTreeMap::new();
     let mut cursor = 0;
     loop {
@@ -64,17 +71,24 @@ fn behaves_like_a_map() {
         let ground = Ground::new(seed);
         let backing = ground.backing();
         let mut rng = XorShift::new(seed);
-        let limits = HashLimits { entries_max: 40 + seed as usize, value_bytes_max: 64 };
+        // Few fields with long values, which stay in one buffer for long; some more, which leave it by their bytes or
+        // their number; or many.
+        let (kinds, long, entries_max) = match seed % 4 {
+            2 => (4, 4, 42),
+            0 => (16, [1, 12][seed as usize / 4 % 2], 100),
+            _ => (100, 400, 40 + seed as usize),
+        };
+        let limits = HashLimits { entries_max, value_bytes_max: 64 };
         let (mut hash, mut model) = (Hash::default(), Model::new());
-        let mut was_table = false;
+        let (mut was_table, mut wide) = (false, 0);
         let expiring = seed % 3 == 0;
         for step in 0..3000_u64 {
-            let (now_ms, field) = (step, text(&mut rng, 100));
+            let (now_ms, field) = (step, text(&mut rng, kinds, 400));
             let mut change = HashMut::new(&mut hash, limits, backing).with(now_ms, None);
             let old = model.get(&field).filter(|(_, at)| at.is_none_or(|at| at > now_ms)).cloned();
             match rng.below(12) {
                 0..=5 => {
-                    let value = text(&mut rng, 100_000);
+                    let value = text(&mut rng, 100_000, long);
                     let at = now_ms + 1 + u64::from(rng.below(500));
                     let (expiry, at) = match rng.below(4) {
                         0 if expiring => (FieldExpiry::At(at), Some(at)),
@@ -115,10 +129,14 @@ fn behaves_like_a_map() {
                 check(&hash.view().duplicate(), &model, now_ms);
             }
             let is_table = hash.view().encoding() == "hashtable";
-            assert!(is_table || !was_table, "never back");
+            assert!(is_table || !was_table || model.is_empty(), "never back");
             was_table = is_table;
+            wide += usize::from(is_table && hash.is_compact());
+            assert!(!hash.is_compact() || hash.memory_bytes() <= WIDE_BYTES_MAX * 9 / 8 || !is_table);
         }
         assert!(was_table);
+        assert!(seed % 4 != 2 || expiring || wide > 100, "{wide} steps with a wide one");
+        assert!(seed % 4 != 0 || !hash.is_compact(), "it has become too large for one buffer");
     }
 }
 
@@ -151,4 +169,63 @@ fn converts_at_the_limits() {
     assert_eq!(hash.view().encoding(), "listpack");
     HashMut::new(&mut hash, limits, backing).announce(4);
     assert_eq!(hash.view().encoding(), "hashtable");
+}
+
+#[test]
+fn few_long_fields_stay_in_one_buffer() {
+    let ground = Ground::new(1);
+    let backing = ground.backing();
+    let set = |hash: &mut Hash, number: usize, len: usize| {
+        let field = format!("field{number}");
+        HashMut::new(hash, HashLimits::default(), backing).set(field.as_bytes(), &vec![b'v'; len])
+    };
+    let mut hash = Hash::default();
+    for number in 0..10 {
+        assert!(set(&mut hash, number, 100));
+    }
+    assert_eq!((hash.is_compact(), hash.view().encoding()), (true, "hashtable"));
+    assert!(hash.memory_bytes() < 10 * 120, "{} bytes", hash.memory_bytes());
+    // Short values later: a client who has seen a hashtable does not see a listpack.
+    for number in 0..9 {
+        assert!(!set(&mut hash, number, 1));
+    }
+    HashMut::new(&mut hash, HashLimits::default(), backing).remove(b"field9", |_| ());
+    assert_eq!((hash.is_compact(), hash.view().encoding()), (true, "hashtable"));
+    assert_eq!((hash.view().len(), hash.view().duplicate().view().encoding()), (9, "hashtable"));
+
+    // Bytes: the same field may take up all that there is, again and again.
+    for len in [1000, 1500, 1000, 1900] {
+        assert!(!set(&mut hash, 3, len));
+        assert!(hash.is_compact(), "{len}");
+    }
+    // What it does not need any more is given back.
+    assert!(!set(&mut hash, 3, 10));
+    assert!(hash.memory_bytes() < 512, "{} bytes", hash.memory_bytes());
+    assert!(!set(&mut hash, 3, 1900));
+    assert!(!set(&mut hash, 4, 200));
+    assert!(!hash.is_compact());
+    assert_eq!((hash.view().len(), hash.view().get(b"field4").map(<[u8]>::len)), (9, Some(200)));
+    // To the byte: a head of 4, a length of 1 and a name of 6, a length of 2.
+    for (len, compact) in [(WIDE_BYTES_MAX - 13, true), (WIDE_BYTES_MAX - 12, false)] {
+        let mut hash = Hash::default();
+        for new in [true, false] {
+            assert_eq!(set(&mut hash, 1, len), new);
+            assert_eq!(hash.is_compact(), compact);
+        }
+    }
+    // Fields: as many short ones as there are when the long one comes.
+    for (fields, compact) in [(WIDE_FIELDS_MAX - 1, true), (WIDE_FIELDS_MAX, false)] {
+        let mut hash = Hash::default();
+        (0..fields).for_each(|number| assert!(set(&mut hash, number, 1)));
+        assert_eq!((hash.is_compact(), hash.view().encoding()), (true, "listpack"));
+        assert!(set(&mut hash, fields, 65));
+        assert_eq!((hash.is_compact(), hash.view().encoding()), (compact, "hashtable"));
+        assert!(set(&mut hash, fields + 1, 1));
+        assert!(!hash.is_compact());
+    }
+    // An expiry makes it a table.
+    let mut hash = Hash::default();
+    set(&mut hash, 0, 100);
+    HashMut::new(&mut hash, HashLimits::default(), backing).set_expire_ms(b"field0", Some(5));
+    assert!(!hash.is_compact());
 }

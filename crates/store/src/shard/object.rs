@@ -108,7 +108,8 @@ impl ShardGuard<'_> {
     }
 
     /// [`ShardGuard::change_object`] for a compact collection inside its entry: it is taken out into a buffer of the
-    /// shard, changed and written back, or boxed if it has become too large. Two copies of at most 1 KiB, about 40 ns.
+    /// shard, changed and written back, or boxed if it has become too large. Two copies of a good KiB at most, about
+    /// 40 ns.
     fn change_packed<R>(
         &mut self,
         op: &mut Op<'_>,
@@ -140,6 +141,8 @@ impl ShardGuard<'_> {
             // It has become too large or taken another form, which may happen without a change.
             None => {
                 let due = object.next_due_ms();
+                // Its buffer has been that of many others.
+                object.fit();
                 let value = NewValue::Object(Box::new(object));
                 let draft =
                     Draft { key: key.bytes, value, expire_ms, clock, raw: false, spare, packed: None };

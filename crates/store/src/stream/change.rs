@@ -1,12 +1,12 @@
 //! Owns: every way to change a stream. Each tells what it does and what takes it back, if anybody wants to know
 //! (`crate::recorder`). Does not own: the structures.
 
+use super::Stream;
 use super::block::{Entry, StreamLimit};
 use super::group::{Claim, Claimed, ConsumerId, Group, Pending};
 use super::id::StreamId;
 use super::log::{AppendError, Log, NewId, Trim};
 use super::undo::{GroupUndo, LogUndo, StreamUndo};
-use super::{GROUP_BYTES, Stream};
 use crate::effect::{Effect, Pairs};
 use crate::recorder::Pen;
 use crate::undo::Undo;
@@ -145,17 +145,16 @@ impl<'a> StreamMut<'a> {
                 pen.undo(Undo::Stream(StreamUndo::CreateGroup(name.into())));
             }
         }
-        self.stream.groups_bytes += GROUP_BYTES + name.len() + group.memory_bytes();
-        self.stream.groups.insert(name.into(), group);
+        self.stream.put_group(name.into(), Box::new(group));
         true
     }
     /// Removes a group. What it held may be large: drop it after the lock. Kept if it may have to come back.
-    pub fn remove_group(&mut self, name: &[u8]) -> Option<Option<Group>> {
+    pub fn remove_group(&mut self, name: &[u8]) -> Option<Option<Box<Group>>> {
         let group = self.stream.take_group(name)?;
         if let Some(pen) = &mut self.pen {
             pen.tell(&Effect::GroupDestroy { group: name });
             if pen.undoes() {
-                pen.undo(Undo::Stream(StreamUndo::RemoveGroup(name.into(), Box::new(group))));
+                pen.undo(Undo::Stream(StreamUndo::RemoveGroup(name.into(), group)));
                 return Some(None);
             }
         }
@@ -163,11 +162,11 @@ impl<'a> StreamMut<'a> {
     }
     /// The group of this name, to change it, beside the entries.
     pub fn group_mut<'s>(&'s mut self, name: &'s [u8]) -> Option<(&'s Log, GroupMut<'s>)> {
-        let Stream { log, groups, groups_bytes } = &mut *self.stream;
-        let group = groups.get_mut(name)?;
+        let Stream { log, groups, within_bytes } = &mut *self.stream;
+        let group = &mut **groups.get_mut(name)?;
         let bytes_before = group.memory_bytes();
         let pen = self.pen.as_mut().map(Pen::lend);
-        Some((log, GroupMut { group, name, pen, bytes_before, groups_bytes }))
+        Some((log, GroupMut { group, name, pen, bytes_before, within_bytes }))
     }
 }
 
@@ -178,7 +177,7 @@ pub struct GroupMut<'a> {
     name: &'a [u8],
     pen: Option<Pen<'a>>,
     bytes_before: usize,
-    groups_bytes: &'a mut usize,
+    within_bytes: &'a mut usize,
 }
 
 impl Deref for GroupMut<'_> {
@@ -190,7 +189,7 @@ impl Deref for GroupMut<'_> {
 
 impl Drop for GroupMut<'_> {
     fn drop(&mut self) {
-        *self.groups_bytes = *self.groups_bytes + self.group.memory_bytes() - self.bytes_before;
+        *self.within_bytes = *self.within_bytes + self.group.memory_bytes() - self.bytes_before;
     }
 }
 

@@ -7,15 +7,16 @@
 use super::block::Entry;
 use super::id::StreamId;
 use super::log::Log;
+use super::tree_bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// XAUTOCLAIM looks at so many pending entries for each that it may return.
 const AUTOCLAIM_LOOKS_PER_ENTRY: u64 = 10;
-/// Memory of a pending entry: in a tree of a fullness of two thirds, its state and its id twice.
-const PENDING_BYTES: usize = (2 * size_of::<StreamId>() + size_of::<Pending>()) * 3 / 2;
-/// Memory of a consumer beside its name.
-const CONSUMER_BYTES: usize = size_of::<Consumer>() + 3 * size_of::<(Arc<[u8]>, u32)>() / 2 + 32;
+/// Memory of a consumer, or of the place of one who is gone; there is room for some more.
+const CONSUMER_BYTES: usize = size_of::<Option<Consumer>>() * 9 / 8;
+/// Of a name beside its bytes: who counts on it.
+const NAME_BYTES: usize = 2 * size_of::<usize>();
 
 /// The number of a consumer in its group, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +156,16 @@ impl Group {
         Some(added.wrapping_sub(read) as i64)
     }
     pub(super) fn memory_bytes(&self) -> usize {
-        self.pending.len() * PENDING_BYTES + self.names.len() * CONSUMER_BYTES + self.names_bytes
+        let (pending, consumers) = (self.pending.len(), self.names.len());
+        // As if all who have something had as much.
+        let busy = pending.min(consumers);
+        let theirs = if busy > 0 { tree_bytes(pending.div_ceil(busy), size_of::<StreamId>()) } else { 0 };
+        tree_bytes(pending, size_of::<(StreamId, Pending)>())
+            + busy * theirs
+            + tree_bytes(consumers, size_of::<(Arc<[u8]>, ConsumerId)>())
+            + self.consumers.len() * CONSUMER_BYTES
+            + consumers * NAME_BYTES
+            + self.names_bytes
     }
 
     /// All pending entries, with their owners.
@@ -217,6 +227,10 @@ impl Group {
                 at
             }
             None => {
+                // Most groups have few, of whom a `Vec` by itself makes room for four at once.
+                if self.consumers.len() == self.consumers.capacity() {
+                    self.consumers.reserve_exact(1 + self.consumers.len() / 4);
+                }
                 self.consumers.push(consumer);
                 self.consumers.len() - 1
             }

@@ -93,9 +93,8 @@ fn check(stream: &Stream, model: &Model) {
             assert!(consumer.pending_from(StreamId::MIN).eq(theirs.map(|(&id, _)| id)));
         }
     }
-    let groups: usize =
-        stream.groups().map(|(name, group)| GROUP_BYTES + name.len() + group.memory_bytes()).sum();
-    assert_eq!(stream.groups_bytes, groups);
+    let groups: usize = stream.groups().map(|(name, group)| name.len() + group.memory_bytes()).sum();
+    assert_eq!(stream.within_bytes, groups);
     assert_eq!(log.memory_bytes(), log.counted_bytes());
 }
 

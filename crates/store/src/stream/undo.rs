@@ -3,11 +3,11 @@
 //! Entries are taken back by block: of one that an entry is added to, its length and counts; of one that is cut into,
 //! a copy (some KiB); of one that goes away, itself.
 
+use super::Stream;
 use super::block::{Block, BlockEnd};
 use super::group::{Consumer, ConsumerId, Group, Pending};
 use super::id::StreamId;
 use super::log::{Log, LogCounters, block_bytes};
-use super::{GROUP_BYTES, Stream};
 
 /// What takes one change of a stream back.
 #[derive(Debug)]
@@ -50,15 +50,12 @@ impl Stream {
         match undo {
             StreamUndo::Log(undo) => self.log.undo(undo),
             StreamUndo::CreateGroup(name) => drop(self.take_group(&name)),
-            StreamUndo::RemoveGroup(name, group) => {
-                self.groups_bytes += GROUP_BYTES + name.len() + group.memory_bytes();
-                self.groups.insert(name, *group);
-            }
+            StreamUndo::RemoveGroup(name, group) => self.put_group(name, group),
             StreamUndo::Group(name, undo) => {
                 let Some(group) = self.groups.get_mut(&name) else { return };
-                self.groups_bytes -= group.memory_bytes();
+                self.within_bytes -= group.memory_bytes();
                 group.undo(undo);
-                self.groups_bytes += group.memory_bytes();
+                self.within_bytes += group.memory_bytes();
             }
         }
     }

@@ -108,11 +108,13 @@ fn hmget(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_
     let key = context.key(args, 1);
     let hash = read(context, &key)?;
     sink.array(args.len() - 2);
-    for field in args.rest(2) {
-        match hash.and_then(|hash| hash.get(field)) {
-            Some(value) => sink.bulk(value),
-            None => sink.null(),
-        }
+    let mut answer = |value| match value {
+        Some(value) => sink.bulk(value),
+        None => sink.null(),
+    };
+    match hash {
+        Some(hash) => hash.get_each(args.rest(2), answer),
+        None => args.rest(2).for_each(|_| answer(None)),
     }
     Ok(())
 }

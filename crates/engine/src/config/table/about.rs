@@ -171,7 +171,11 @@ pub const ABOUT: &[(&str, &[(&str, &str)])] = &[
         &[
             ("proto-max-bulk-len", "the longest string"),
             ("hash-max-listpack-entries", "fields of a hash in the compact form"),
-            ("hash-max-listpack-value", "bytes of a field or value in it"),
+            (
+                "hash-max-listpack-value",
+                "bytes of a field or value in it; with longer ones it says that it is a `hashtable`, and is one when it \
+                 has more than 32 fields or 2 KiB",
+            ),
             (
                 "list-max-listpack-size",
                 "elements, or as −1 to −5 the size class, of a list in the compact form",

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use weft_client::{Config, Connection, Protocol, Reply, Timeouts};
+use weft_client::{Config, Connection, Protocol, Reply, Timeouts, TlsConfig};
 
 use super::super::process::Usage;
 use super::super::run::Server;
@@ -135,6 +135,8 @@ pub(super) struct Running {
     pub(super) port: u16,
     pub(super) pid: u32,
     pub(super) kind: Kind,
+    /// Whether it is asked by TLS.
+    tls: bool,
 }
 
 /// How a server is started.
@@ -192,7 +194,8 @@ impl Contestant {
         let child =
             command.spawn().with_context(|| format!("{}: cannot be started", self.program.display()))?;
         let pid = child.id();
-        let mut running = Running { child, folder, port: start.port, pid, kind: self.kind };
+        let tls = settings.iter().any(|(name, _)| name == "tls-port");
+        let mut running = Running { child, folder, port: start.port, pid, kind: self.kind, tls };
         running.wait_until_it_answers().with_context(|| self.id)?;
         Ok(running)
     }
@@ -220,7 +223,9 @@ impl Running {
 
     pub(super) fn config(&self, protocol: Protocol) -> Config {
         let timeouts = Timeouts::all(Some(Duration::from_secs(30)));
-        Config { protocol, timeouts, ..Config::new("127.0.0.1", self.port) }
+        // Its certificate is of this run alone.
+        let tls = self.tls.then(|| TlsConfig { insecure: true, ..TlsConfig::default() });
+        Config { protocol, timeouts, tls, ..Config::new("127.0.0.1", self.port) }
     }
 
     pub(super) fn server(&self, protocol: Protocol) -> Server {

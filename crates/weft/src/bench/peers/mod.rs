@@ -37,6 +37,7 @@ use self::measure::{Manner, Outcome};
 use self::memory::Weight;
 use self::rates::Rate;
 use self::trial::Trial;
+use self::workloads::Condition;
 use weft_measure::{Machine, Origin, write_page};
 
 /// Keys and collections that are weighed.
@@ -94,6 +95,9 @@ pub(crate) struct Options {
     /// Measure these workloads instead: files as of bench/workloads; the results of each go into --data
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "data", conflicts_with_all = ["report", "parts"])]
     workloads: Vec<PathBuf>,
+    /// Measure them with both servers under this, in a closed loop alone; the files of results begin with its name
+    #[arg(long, value_name = "CONDITION", requires = "workloads", conflicts_with = "page")]
+    under: Option<Condition>,
     /// Where the results of workloads are, a file each; without --workloads they are taken from there
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
@@ -152,6 +156,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         let name = options.json.as_ref().and_then(|path| path.file_name()).unwrap_or_default();
         runs.extend(measure(options, &stop)?.map(|results| (name.to_string_lossy().into_owned(), results)));
     }
+    if options.under.is_some() {
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Some(folder) = &options.data {
         return workloads::show(folder, &options.goals, options.page.as_deref());
     }
@@ -205,7 +212,7 @@ fn measure(options: &Options, stop: &AtomicBool) -> Result<Option<Results>> {
         scale: if quick { 0.25 } else { 1.0 },
         port: options.port,
         server_core: options.server_core,
-        huge_pages: options.huge_pages,
+        huge_pages: options.huge_pages || options.under == Some(Condition::HugePages),
     };
     if !options.workloads.is_empty() {
         workloads::measure(options, &field, &manner, origin, stop)?;

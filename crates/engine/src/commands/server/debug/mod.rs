@@ -455,7 +455,7 @@ fn debug_help(_: &mut Context<'_, '_>, _: &Args<'_>, sink: &mut ReplySink<'_>) -
         "HTSTATS <dbid> [full]",
         "    Return hash table statistics of the specified database.",
         "LISTPACK <key>",
-        "    Say whether <key> is in the compact form.",
+        "    Say whether <key> is a listpack.",
         "LOG <message>",
         "    Write <message> to the server log.",
         "OBJECT <key> [fast]",

@@ -9,7 +9,7 @@ use weft_client::Protocol;
 use weft_measure::Spread;
 use weft_measure::verdict::{Rounds, paired};
 
-use super::{AtRate, Cell, Latency, PIPELINES, Results, Turn, Weight};
+use super::{AtRate, Cell, Condition, Latency, PIPELINES, Results, Turn, Weight};
 use crate::bench::cases::Case;
 use crate::bench::peers::contestants::{Field, Kind, Running};
 use crate::bench::peers::measure::Manner;
@@ -42,16 +42,25 @@ pub(super) fn workload(
     stop: &AtomicBool,
 ) -> Result<Results> {
     let cases = workload.cases();
+    let under = results.under;
+    let stub = under.is_none_or(Condition::has_stub);
+    let files = std::env::temp_dir().join(format!("weft-peers-{}", std::process::id()));
     let servers: Vec<(&'static str, Running)> = field
         .contestants
         .iter()
         .enumerate()
-        .filter(|(_, one)| matches!(one.id, "weft" | "valkey") || one.kind == Kind::Stub)
+        .filter(|(_, one)| matches!(one.id, "weft" | "valkey") || stub && one.kind == Kind::Stub)
         .map(|(index, one)| {
-            let start = manner.start(index, 1, workload.value_bytes());
-            Ok((one.id, one.start_with(start, &workload.settings)?))
+            let start = manner.start(index, under.map_or(1, Condition::threads), workload.value_bytes());
+            let mut settings = workload.settings.clone();
+            settings.extend(under.map_or(Ok(Vec::new()), |under| under.settings(&files, start.port))?);
+            Ok((one.id, one.start_with(start, &settings)?))
         })
         .collect::<Result<_>>()?;
+    // Servers have read what was in it.
+    if files.exists() {
+        std::fs::remove_dir_all(&files).with_context(|| files.display().to_string())?;
+    }
     for name in ["weft", "valkey"] {
         ensure!(servers.iter().any(|(id, _)| *id == name), "{name} is not there");
     }
@@ -70,7 +79,7 @@ pub(super) fn workload(
     for case in &cases {
         for pipeline in PIPELINES {
             eprintln!("{}, pipeline {pipeline}", case.label);
-            results.cells.push(cell(&servers, workload, case, pipeline, manner, stop)?);
+            results.cells.push(cell(&servers, (workload, case), pipeline, (manner, under), stop)?);
         }
     }
     Ok(results)
@@ -89,10 +98,9 @@ fn plan(pipeline: u32) -> Plan {
 
 fn cell(
     servers: &[(&'static str, Running)],
-    workload: &Workload,
-    case: &Case,
+    (workload, case): (&Workload, &Case),
     pipeline: u32,
-    manner: &Manner,
+    (manner, under): (&Manner, Option<Condition>),
     stop: &AtomicBool,
 ) -> Result<Cell> {
     // What it needs is there already.
@@ -117,7 +125,7 @@ fn cell(
     let peak = asked.map(|turn| Spread::of(turn.rps.clone()).median).fold(f64::INFINITY, f64::min);
     ways.retain(|way| way.server != "stub");
     let mut rates = Vec::new();
-    for part in PARTS {
+    for &part in if under.is_none() { &PARTS[..] } else { &[] } {
         ways.iter_mut().for_each(|way| way.rounds.clear());
         for round in 0..manner.rounds {
             for way in &mut ways {

@@ -1,8 +1,10 @@
 //! `weft peers --workloads`: Weft beside Valkey over the files of bench/workloads, at pipeline 1 and 16, in a closed
-//! loop and at fixed rates. What `make bench-workloads` calls.
+//! loop and at fixed rates. What `make bench-workloads` calls, and `make bench-conditions`, which has a page of its own.
 //!
-//! Owns the stored results; [`measure`] makes them, [`page`] shows and judges them.
+//! Owns the stored results; [`measure`] makes them, [`page`] shows and judges them, [`condition`] is what both servers
+//! may have to work under.
 
+mod condition;
 mod goals;
 mod measure;
 mod page;
@@ -15,6 +17,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 use weft_measure::{Origin, Spread, write_page};
 
+pub(super) use self::condition::Condition;
 use self::goals::Goals;
 use super::Options;
 use super::contestants::Field;
@@ -31,6 +34,9 @@ struct Results {
     id: String,
     origin: Origin,
     servers: Vec<(String, String)>,
+    /// What both servers worked under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    under: Option<Condition>,
     /// Whether memory could be in huge pages.
     huge_pages: bool,
     /// Whether memory was short, so that keys were evicted.
@@ -110,6 +116,7 @@ pub(super) fn measure(
             id: id.clone(),
             origin: origin.clone(),
             servers: field.contestants.iter().map(|one| (one.id.to_string(), one.version.clone())).collect(),
+            under: options.under,
             huge_pages: manner.huge_pages,
             evicts: workload.settings.iter().any(|(name, _)| name == "maxmemory"),
             cells: Vec::new(),
@@ -117,7 +124,8 @@ pub(super) fn measure(
         };
         let results =
             measure::workload(field, &workload, results, manner, stop).with_context(|| id.clone())?;
-        let path = folder.join(format!("{id}.json"));
+        let under = options.under.map_or_else(String::new, |under| under.name() + "-");
+        let path = folder.join(format!("{under}{id}.json"));
         let text = serde_json::to_string(&results)? + "\n";
         std::fs::write(&path, text).with_context(|| path.display().to_string())?;
     }

@@ -446,6 +446,7 @@ mod tests {
             id: "t".into(),
             origin: weft_measure::Origin::default(),
             servers: Vec::new(),
+            under: None,
             huge_pages: false,
             evicts,
             cells: vec![cell(1), cell(16)],
