@@ -33,6 +33,7 @@ use crate::choice::{Selection, better_walk, index_below, roll_distinct};
 use crate::clock::Rng;
 use crate::dict::{Dict, NEVER, Record};
 use crate::packed::{Packed, PackedRef};
+use crate::prefetch;
 use crate::reaper::Backing;
 pub use change::HashMut;
 
@@ -127,6 +128,13 @@ impl Hash {
     pub(crate) fn fit(&mut self) {
         if let Repr::Packed(packed) = &mut self.0 {
             packed.fit();
+        }
+    }
+    /// Asks for what it leads to.
+    pub(crate) fn prefetch(&self) {
+        match &self.0 {
+            Repr::Packed(packed) => prefetch::line(packed.bytes().as_ptr()),
+            Repr::Table(dict) => prefetch::value(&**dict),
         }
     }
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {

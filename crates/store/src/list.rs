@@ -9,6 +9,7 @@ mod change;
 mod chunk;
 
 use crate::entry::PACKED_BYTES_MAX;
+use crate::prefetch;
 pub use change::ListMut;
 use chunk::{Chunk, ChunkRef, packed_bytes};
 use std::collections::VecDeque;
@@ -128,6 +129,12 @@ impl List {
             }
     }
 
+    /// Asks for what it leads to: its ends.
+    pub(crate) fn prefetch(&self) {
+        if let Repr::Chunked(chunks) = &self.repr {
+            chunks.front().into_iter().chain(chunks.back()).for_each(prefetch::value);
+        }
+    }
     /// Frees up to `chunks` chunks from the end of a list that nobody refers to any more. Returns whether that was all.
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
         let Repr::Chunked(row) = &mut self.repr else { return true };

@@ -18,6 +18,15 @@ pub(crate) fn line(address: *const u8) {
     let _ = address;
 }
 
+/// Asks for all lines of a value.
+#[inline(always)]
+pub(crate) fn value<T>(value: &T) {
+    let first = std::ptr::from_ref(value).cast::<u8>();
+    // From each line one byte, and the last: it may not begin with one.
+    (0..size_of::<T>()).step_by(64).for_each(|at| line(first.wrapping_add(at)));
+    line(first.wrapping_add(size_of::<T>() - 1));
+}
+
 /// The same for a line that is about to be written, and that another core may have written last: the core then has it
 /// to itself when the write comes.
 #[inline(always)]

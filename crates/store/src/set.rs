@@ -28,6 +28,7 @@ use crate::clock::Rng;
 use crate::dict::{Dict, Record};
 use crate::entry::PackedKind;
 use crate::packed::{Packed, PackedRef};
+use crate::prefetch;
 use crate::value::{Digits, parse_int};
 pub use change::SetMut;
 use ints::{Ints, IntsRef};
@@ -152,6 +153,14 @@ impl Set {
     pub(crate) fn fit(&mut self) {
         if let Repr::Packed(packed) = &mut self.0 {
             packed.fit();
+        }
+    }
+    /// Asks for what it leads to.
+    pub(crate) fn prefetch(&self) {
+        match &self.0 {
+            Repr::Packed(packed) => prefetch::line(packed.bytes().as_ptr()),
+            Repr::Table(dict) => prefetch::value(&**dict),
+            Repr::Ints(ints) => prefetch::line(ints.bytes().as_ptr()),
         }
     }
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {

@@ -32,6 +32,7 @@ use crate::ahead::Ahead;
 use crate::choice::{Selection, better_walk, index_below, roll_distinct};
 use crate::clock::Rng;
 use crate::dict::{Dict, Record};
+use crate::prefetch;
 pub use change::SortedSetMut;
 use compact::{Compact, CompactRef, Pairs};
 use std::cmp::Ordering;
@@ -199,6 +200,13 @@ impl SortedSet {
     }
     pub(crate) fn into_buffer(self) -> Vec<u8> {
         if let Repr::Compact(compact) = self.0 { compact.into_bytes() } else { Vec::new() }
+    }
+    /// Asks for what it leads to.
+    pub(crate) fn prefetch(&self) {
+        match &self.0 {
+            Repr::Compact(compact) => prefetch::line(compact.bytes().as_ptr()),
+            Repr::Large(large) => prefetch::value(&**large),
+        }
     }
     pub(crate) fn free_step(&mut self, chunks: usize) -> bool {
         match &mut self.0 {

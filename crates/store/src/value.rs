@@ -5,6 +5,7 @@ use crate::effect::Kind;
 use crate::entry::{INLINE_BYTES_MAX, PACKED_BYTES_MAX, PackedKind};
 use crate::hash_object::{Hash, HashRef};
 use crate::list::{List, ListRef};
+use crate::prefetch;
 use crate::recorder::Pen;
 use crate::set::{Set, SetRef};
 use crate::sorted_set::{SortedSet, SortedSetRef};
@@ -208,6 +209,16 @@ impl Object {
             Self::Set(set) => set.fit(),
             Self::SortedSet(set) => set.fit(),
             Self::List(_) | Self::Stream(_) => {}
+        }
+    }
+    /// Asks for what it leads to first.
+    pub(crate) fn prefetch(&self) {
+        match self {
+            Self::List(list) => list.prefetch(),
+            Self::Hash(hash) => hash.prefetch(),
+            Self::Set(set) => set.prefetch(),
+            Self::SortedSet(set) => set.prefetch(),
+            Self::Stream(stream) => prefetch::value(&**stream),
         }
     }
     /// Frees a part of an object that nobody refers to any more, `chunks` pieces of about 64 KiB. Returns whether what

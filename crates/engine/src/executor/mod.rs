@@ -1,7 +1,8 @@
 //! Owns: running a batch on one worker: prefetching, checks before a command, locks, the command, what follows it. Does
 //! not own: connections (the host lends sessions and outputs), the commands.
 //!
-//! A batch is run in three passes: ask for the buckets of all keys, ask for their entries, run the requests in order.
+//! A batch is run in passes: ask for the buckets of all keys, for their entries, in one that is alone for their objects;
+//! then run the requests in order.
 //! Each request goes: *admission → queue or resolve keys → lock → run → serve who waits → unlock → drop garbage*. What
 //! of this can be asked once for the neighbouring requests of a client is asked once (`neighbours`).
 

@@ -13,9 +13,10 @@ use crate::epoch::Closed;
 use crate::guarded::Guard;
 use crate::hash::tag_of;
 use crate::keyspace::Guards;
+use crate::prefetch;
 use crate::shard::ShardData;
 use crate::table::array::{Array, Bucket, Tagged, matches, slot_of};
-use crate::value::{NewValue, ValueRef};
+use crate::value::{NewValue, Object, ValueRef};
 use std::ptr::NonNull;
 
 /// What was seen of one key.
@@ -38,6 +39,8 @@ pub(crate) struct Sights {
     list: Vec<Sight>,
     /// Sights that have gone on to the next bucket, which has been asked for and not looked at.
     passed: Vec<Passed>,
+    /// Objects that have been asked for and not looked at.
+    objects: Vec<*const Object>,
 }
 
 /// A key that has passed the bucket in which it belongs.
@@ -102,6 +105,22 @@ impl Sights {
     pub(crate) fn found(&mut self, at: usize, slot: usize, entry: Tagged) {
         let sight = &mut self.list[at];
         (sight.slot, sight.entry) = (slot as u8, Some(entry));
+    }
+    /// Asks for the objects of the entries that were seen, and when these have come for what they lead to. `_alone`: in
+    /// the batch that has asked for the entries, before anything runs in it.
+    pub(crate) fn prefetch_objects(&mut self, _alone: &Closed<'_, Array>) {
+        for (at, sight) in self.list.iter().enumerate() {
+            let Some(entry) = self.there(at, sight.shard) else { continue };
+            // SAFETY: the slot still refers to it and nobody else is in the keyspace, so it is live (module comment).
+            if let Some(object) = unsafe { Entry::new(entry.entry()) }.object() {
+                prefetch::value(object);
+                self.objects.push(object);
+            }
+        }
+        for object in self.objects.drain(..) {
+            // SAFETY: it is of a live entry, as above, and nothing has run since.
+            unsafe { &*object }.prefetch();
+        }
     }
     /// Whether there is anything to read or to write over: asked before a lock is taken for it.
     #[inline]

@@ -48,6 +48,13 @@ impl Batch<'_> {
     pub fn prefetch_passed(&mut self) {
         prefetch_passed(&self.pin, self.sights);
     }
+    /// Asks for the objects of the entries that have been seen: stage four, of a batch in which some request may want
+    /// one. Only where the batch is alone: who has an entry's lock may free its object.
+    pub fn prefetch_objects(&mut self) {
+        if let Some(alone) = &self.alone {
+            self.sights.prefetch_objects(alone);
+        }
+    }
     /// GET without a search: reads the value that stage two has seen as number `at`, if it still stands there, is the
     /// key's and has not expired, and counts a hit and an access unless `read` says that it wants another way. Only
     /// under LRU. `false` says nothing about the key.
