@@ -124,6 +124,13 @@ impl Hash {
     pub(crate) fn into_buffer(self) -> Vec<u8> {
         if let Repr::Packed(packed) = self.0 { packed.into_bytes() } else { Vec::new() }
     }
+    /// Gives memory back where more than half of a buffer is not used. Whoever changes one in a buffer that is used
+    /// again does not want it.
+    pub(crate) fn give_back(&mut self) {
+        if let Repr::Packed(packed) = &mut self.0 {
+            packed.give_back();
+        }
+    }
     /// Gives back what a buffer has allocated and does not use.
     pub(crate) fn fit(&mut self) {
         if let Repr::Packed(packed) = &mut self.0 {

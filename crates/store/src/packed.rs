@@ -136,7 +136,6 @@ impl Packed {
             self.open(next, size - (next - at));
         } else {
             self.0.drain(at + size..next);
-            self.give_back();
         }
         leb::write(&mut self.0[at..at + head], element.len());
         self.0[at + head..at + size].copy_from_slice(element);

@@ -207,6 +207,7 @@ fn few_long_fields_stay_in_one_buffer() {
     }
     // What it does not need any more is given back.
     assert!(!set(&mut hash, 3, 10));
+    hash.give_back();
     assert!(hash.memory_bytes() < 512, "{} bytes", hash.memory_bytes());
     assert!(!set(&mut hash, 3, 1900));
     assert!(!set(&mut hash, 4, 200));

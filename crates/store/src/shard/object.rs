@@ -62,6 +62,9 @@ impl ShardGuard<'_> {
         let ValueMut::Object(object) = data.heap.value_mut(db, found) else { return Err(WrongType) };
         let (before, due_before) = (object.memory_bytes(), object.next_due_ms());
         let outcome = change(object, Pen::new(op.recorder, inside, op.db, key.bytes));
+        if let Object::Hash(hash) = object {
+            hash.give_back();
+        }
         let (after, due, empty) = (object.memory_bytes(), object.next_due_ms(), object.is_empty());
         data.heap.grow_owned(before, after);
         self.note_fields(op.db, key.hash, due_before, due);
