@@ -85,6 +85,14 @@ def ratio_bar(label, answer, goal=None, group=1):
     return {"label": label, "value": answer["value"], "low": answer["low"], "high": answer["high"], "goal": goal, "group": group}
 
 
+def two_threads(program, what, rounds, seconds):
+    """What the engine's example `two_threads` counts: requests a second by one thread, by two, and by two that share nothing."""
+    command = [program, what, str(rounds), str(seconds)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    one, two, apart = zip(*(list(map(float, line.split())) for line in lines))
+    return {"one": one, "two": two, "apart": apart}
+
+
 # What every page says of its ratios.
 METHOD = [
     "A ratio is the median of the rounds' ratios, both figures of a round measured right behind each other, with 95 % of the",
