@@ -161,6 +161,7 @@ func (l *loading[K, V]) run(tasks []*task[K, V]) {
 	stop := c.renewing(l.ctx, tasks, l.token)
 	took := l.counted(tasks)
 	stop()
+	keep := c.ctx.Err() == nil // asked before anybody has a value: who closes the cache when he has it leaves it to others
 	for _, w := range tasks {
 		switch e := w.loaded.Err; {
 		case e == nil:
@@ -176,7 +177,7 @@ func (l *loading[K, V]) run(tasks []*task[K, V]) {
 		}
 	}
 	// Not the load's context: it may have just ended, and the value is here.
-	c.fill(context.WithoutCancel(l.ctx), tasks, &l.terms, took)
+	c.fill(context.WithoutCancel(l.ctx), tasks, &l.terms, took, keep)
 	for _, w := range tasks {
 		if w.flight != nil {
 			c.flights.leave(w.hash, w.key, w.flight)

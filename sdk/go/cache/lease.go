@@ -152,9 +152,9 @@ func (c *Cache[K, V]) renewing(ctx context.Context, tasks []*task[K, V], token [
 	}
 }
 
-// fill stores what was loaded, or that there is nothing, and gives the leases back; when the cache is closed, just that. It never stores
-// without a ticket: the key may have been deleted since the value was read from the source.
-func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], t *terms, took time.Duration) {
+// fill stores what was loaded, or that there is nothing, and gives the leases back; without keep just that: the cache was closed before the
+// loader came back. It never stores without a ticket: the key may have been deleted since the value was read from the source.
+func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], t *terms, took time.Duration, keep bool) {
 	within, bound := c.bound(ctx)
 	defer bound.end()
 	s := c.get()
@@ -168,7 +168,7 @@ func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], t *terms, t
 		ends := s.ends[:0]
 		for _, w := range tasks[:n] {
 			op := Op{Key: w.encoded, Lease: w.lease, Token: w.ticket}
-			if w.ticket == nil || !c.fillOp(s, w, &op, t, took, now) {
+			if w.ticket == nil || !c.fillOp(s, w, &op, t, took, now, keep) {
 				continue
 			}
 			// Value is set below: the buffer may still move.
@@ -193,11 +193,11 @@ func (c *Cache[K, V]) fill(ctx context.Context, tasks []*task[K, V], t *terms, t
 }
 
 // fillOp makes the operation that a loaded task needs, if it needs one, appending its value to s.value.
-func (c *Cache[K, V]) fillOp(s *scratch[V], w *task[K, V], op *Op, t *terms, took time.Duration, now int64) bool {
+func (c *Cache[K, V]) fillOp(s *scratch[V], w *task[K, V], op *Op, t *terms, took time.Duration, now int64, keep bool) bool {
 	op.Kind = OpFill
 	err := w.loaded.Err
 	switch {
-	case c.ctx.Err() != nil: // closed: others need not wait for the lease to end
+	case !keep: // others need not wait for the lease to end
 	case err == nil:
 		if s.value, err = c.encode(s, s.value, &w.loaded.Value, t, took, now); err == nil {
 			op.TTL = c.jitter(t.ttl)

@@ -655,6 +655,49 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// lateCodec is JSON that encodes user 1 only when the cache is closed.
+type lateCodec struct {
+	cache.JSON[user]
+	closed <-chan struct{}
+}
+
+func (l lateCodec) AppendEncode(dst []byte, v user) ([]byte, error) {
+	if v.ID == 1 {
+		<-l.closed
+	}
+	return l.JSON.AppendEncode(dst, v)
+}
+
+// TestCloseStoresWhatWasLoaded closes a cache whose callers have their values while these are still being stored: nobody has to load them
+// again.
+func TestCloseStoresWhatWasLoaded(t *testing.T) {
+	ctx := testContext(t)
+	store, closed := newStore(), make(chan struct{})
+	o := options{Prefix: "user", TTL: time.Minute, StoreTimeout: testWait, LoadTimeout: testWait, CloseTimeout: testWait}
+	c, err := cache.New(store, lateCodec{closed: closed}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []int64{1, 2}
+	for _, r := range c.GetOrLoadMany(ctx, ids, func(ctx context.Context, ids []int64) (map[int64]user, error) {
+		context.AfterFunc(ctx, func() { close(closed) })
+		return map[int64]user{1: {1, "early"}, 2: {2, "early"}}, nil
+	}) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, c, map[cache.Event]int64{cache.EventLoad: 2})
+	for _, id := range ids {
+		if key, _ := c.Key(id); len(store.Keys(key)) != 1 {
+			t.Error("not stored, or with a lease that is left:", store.Keys(""))
+		}
+	}
+}
+
 // TestCloseWithLoaderThatHangs has loaders not heed their context when the cache is closed: their callers and Close go on, and what comes later
 // is not stored.
 func TestCloseWithLoaderThatHangs(t *testing.T) {
