@@ -48,7 +48,7 @@ fn main() {
     let (wire, command) = workload.split_once('-').expect(usage);
     let protocol = if wire == "respb" { Protocol::Respb } else { Protocol::Resp2 };
 
-    let mut worker = Worker::of(engine(1), 0, protocol, 1);
+    let mut worker = Worker::of(engine(1), 0, protocol, 2);
     // Every key is there before.
     for first in (0..KEYS).step_by(BATCH_MAX) {
         worker.run(&[batch("set", first, protocol)]);
@@ -75,8 +75,14 @@ fn main() {
     println!("{} requests, {replies} bytes of replies to each batch", repeats * BATCHES * BATCH_MAX);
 }
 
-/// What a workload needs to be there: programs and scripts, and the keys that they come to.
+/// What a workload needs to be there: programs and scripts and the keys that they come to, or who listens.
 fn prepare(worker: &mut Worker, command: &str, protocol: Protocol) {
+    if command == "publish" {
+        let mut bytes = Vec::new();
+        encode(&["SUBSCRIBE", "news"].map(Into::into), protocol, &mut bytes);
+        worker.run(&[Vec::new(), bytes]);
+        return;
+    }
     let (name, texts): (_, &[&str]) = match command {
         "program" => ("PROGRAM", &["SET", "p", PROGRAM]),
         "evalsha" => ("SCRIPT", &["LOAD", ""]),
@@ -147,6 +153,7 @@ fn batch(command: &str, first: usize, protocol: Protocol) -> Vec<u8> {
                 words.extend(["1000", "1000000000"].map(Into::into));
             }
             "fcall" => words.extend(["f", "0"].map(Into::into)),
+            "publish" => words.extend([b"news".to_vec(), vec![b'v'; 100]]),
             "mget" => words.extend((0..10).map(key)),
             "mset" => words.extend((0..10).flat_map(|more| [key(more), vec![b'v'; 16]])),
             _ => panic!("no workload {command}"),

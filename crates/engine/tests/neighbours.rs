@@ -16,6 +16,12 @@ fn pick<'w>(rng: &mut XorShift, words: &[&'w str]) -> &'w str {
     words[rng.below(words.len() as u32) as usize]
 }
 
+/// Messages, which have no key.
+fn message(rng: &mut XorShift) -> String {
+    let names = ["PUBLISH news", "SPUBLISH news", "PUBLISH nobody_hears", "PUBLISH __key_of_events"];
+    format!("{} {}", pick(rng, &names), "m".repeat(1 + rng.below(90) as usize))
+}
+
 /// Commands with one key, mostly on a key of the right type.
 fn command(rng: &mut XorShift) -> String {
     let kind = pick(rng, &["number", "list", "set", "hash", "zset", "stream"]);
@@ -84,7 +90,7 @@ fn command(rng: &mut XorShift) -> String {
 
 /// What else may stand in a batch: wrong numbers of arguments, other ways, and what changes the client or the server.
 fn other(rng: &mut XorShift, client: usize) -> String {
-    match rng.below(26) {
+    match rng.below(27) {
         0 => "INCR".into(),
         1 => "SADD set:0".into(),
         2 => "HSET hash:0 a".into(),
@@ -109,7 +115,8 @@ fn other(rng: &mut XorShift, client: usize) -> String {
         20 => "CONFIG SET maxmemory 1".into(),
         21 => "CONFIG SET maxmemory 0".into(),
         22 if client == 2 => "ACL SETUSER default -sadd -hset %R~* ~number:* ~list:*".into(),
-        23 if client == 2 => "ACL SETUSER default allcommands allkeys".into(),
+        23 if client == 2 => "ACL SETUSER default allcommands allkeys allchannels".into(),
+        24 if client == 2 => "ACL SETUSER default resetchannels &__key*".into(),
         _ => "PING".into(),
     }
 }
@@ -149,7 +156,7 @@ impl Heard {
 struct Server {
     bench: Bench,
     clients: [u32; 3],
-    /// Hears of events.
+    /// Hears of events and messages.
     listener: u32,
     /// Waits for lists and sorted sets.
     waiting: u32,
@@ -166,7 +173,9 @@ impl Server {
         bench.text(admin, "ACL SETUSER admin on nopass allcommands allkeys allchannels");
         bench.run(admin, "AUTH admin x");
         bench.run(waiting, "AUTH admin x");
-        bench.run(listener, "PSUBSCRIBE __key*");
+        for subscription in ["PSUBSCRIBE __key*", "SUBSCRIBE news", "SSUBSCRIBE news"] {
+            bench.run(listener, subscription);
+        }
         bench.run(
             admin,
             &format!("CONFIG SET latency-monitor-threshold {}", if full_way { 1_000_000_000 } else { 0 }),
@@ -212,13 +221,17 @@ impl Server {
 /// What happens between two batches, on both servers.
 fn between(rng: &mut XorShift, server: &Server) -> Option<(u32, String)> {
     let client = server.clients[rng.below(3) as usize];
-    let command = match rng.below(16) {
+    let command = match rng.below(18) {
         0 => "EXEC".to_owned(),
+        16 | 17 => {
+            let client = server.clients[rng.below(2) as usize];
+            return Some((client, pick(rng, &["SUBSCRIBE news", "UNSUBSCRIBE news"]).to_owned()));
+        }
         1 | 2 if !server.bench.is_waiting(server.waiting) => {
             let command = ["BLPOP list:0 list:1 0", "BZPOPMIN zset:0 0", "BLMPOP 0 1 list:2 LEFT COUNT 2"];
             return Some((server.waiting, pick(rng, &command).to_owned()));
         }
-        3 => return Some((server.admin, "ACL SETUSER default allcommands allkeys".into())),
+        3 => return Some((server.admin, "ACL SETUSER default allcommands allkeys allchannels".into())),
         4 => {
             let room = server.bench.engine.keyspace.used_bytes() + rng.below(600) as usize;
             return Some((server.admin, format!("CONFIG SET maxmemory {room}")));
@@ -252,6 +265,7 @@ fn neighbours_do_what_the_full_way_does() {
                     match rng.below(24) {
                         0 => list.push(other(&mut rng, at)),
                         1..=3 => list.extend(transaction(&mut rng)),
+                        4 | 5 => list.push(message(&mut rng)),
                         _ => list.push(command(&mut rng)),
                     }
                 }

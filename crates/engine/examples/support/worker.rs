@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use weft_engine::mailbox::Address;
+use weft_engine::mailbox::{Address, Message};
 use weft_engine::reply::{Output, OutputPlace, Protocol, Wire};
 use weft_engine::requests::Origin;
 use weft_engine::session::{ConnectionInfo, Session};
@@ -45,6 +45,9 @@ pub(crate) struct Worker {
     executor: Executor<'static>,
     clients: Clients,
     requests: Requests,
+    /// What clients are to be told, which nobody reads.
+    mail: Vec<Message>,
+    worker: u16,
     protocol: Protocol,
 }
 
@@ -61,6 +64,8 @@ impl Worker {
             executor: Executor::new(engine, worker, 7).expect("the keyspace has places"),
             clients: Clients((0..clients).map(client).collect()),
             requests: Requests::default(),
+            mail: Vec::new(),
+            worker,
             protocol,
         }
     }
@@ -77,6 +82,8 @@ impl Worker {
         }
         self.executor.run(&self.requests, &mut self.clients);
         self.requests.clear();
+        self.executor.engine().mailbox(self.worker).take_into(&mut self.mail);
+        self.mail.clear();
         self.clients.0[..sent.len()].iter().map(|client| client.output.len()).sum()
     }
 

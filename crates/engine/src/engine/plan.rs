@@ -14,6 +14,8 @@ pub(crate) struct Plan {
     arguments: (u32, u32),
     /// Whether it can run under the lock of its first argument, its one key.
     pub(crate) one_lock: bool,
+    /// Whether it runs without a lock: it has a channel and no key.
+    pub(crate) no_lock: bool,
     /// Whether it is timed by itself: it may take longer than its neighbours.
     pub(crate) timed: bool,
     /// Whether it runs a stored program: one that is quick stays among neighbours.
@@ -37,7 +39,7 @@ impl Plans {
         self.0[usize::from(id.0)].as_ref()
     }
     /// Those that may run among neighbours are no barrier and have one key, their first argument, or a fast function;
-    /// and PROGRAM RUN, and MULTI.
+    /// and PUBLISH and SPUBLISH, PROGRAM RUN, and MULTI.
     pub(crate) fn new(handlers: &Handlers) -> Self {
         let of = |at: usize| {
             let id = CommandId(u16::try_from(at).ok()?);
@@ -47,7 +49,10 @@ impl Plans {
             let one_lock = traits & traits::ONE_KEY != 0
                 && matches!(handler.scope, Scope::Keys)
                 && spec.flags & flag::ADMIN == 0;
-            let takes = (one_lock || traits & traits::FAST != 0) && spec.container.is_none();
+            let no_lock = spec.policy & policy::CHANNEL_FIRST != 0
+                && matches!(handler.scope, Scope::None)
+                && traits & traits::QUICK != 0;
+            let takes = (one_lock || no_lock || traits & traits::FAST != 0) && spec.container.is_none();
             // PROGRAM RUN: of what runs brief operations it alone names one.
             let program = matches!(handler.scope, Scope::Brief(_)) && spec.policy & policy::RULE_BY_NAME != 0;
             let opens = traits & traits::OPENS_TRANSACTION != 0;
@@ -55,6 +60,7 @@ impl Plans {
                 handler,
                 arguments: arguments(spec.arity),
                 one_lock: one_lock && takes,
+                no_lock,
                 timed: one_lock && traits & traits::QUICK == 0,
                 program,
                 opens,

@@ -212,9 +212,10 @@ impl<'e> Core<'e> {
             return 0;
         }
         if !plan.one_lock {
-            return match plan.program {
-                true => self.programs(batch, (id, plan), (requests, at), lent, terms),
-                false => 0,
+            return match (plan.program, plan.no_lock) {
+                (true, _) => self.programs(batch, (id, plan), (requests, at), lent, terms),
+                (_, true) => self.no_lock(batch, (id, plan), &args, lent, terms),
+                _ => 0,
             };
         }
         if terms.restricted || terms.limited {
@@ -262,6 +263,35 @@ impl<'e> Core<'e> {
             self.took((id, &args), lent.session, timed);
         }
         self.look_behind(batch, lent.session, (id, &args), (failed, reply_bytes));
+        1
+    }
+
+    /// Runs a request that has a channel and no key: who may not publish to each is asked for on the full way. Says how
+    /// many; 0: as above.
+    #[inline(never)]
+    fn no_lock(
+        &mut self,
+        batch: &Batch<'_>,
+        (id, plan): (CommandId, &Plan),
+        args: &Args<'_>,
+        lent: &mut Lent<'_>,
+        terms: Terms,
+    ) -> usize {
+        if terms.restricted {
+            return 0;
+        }
+        // Who hears a message has heard what was done before it.
+        self.act_on_effects(lent.session);
+        let mut sink = ReplySink::new(lent.output, lent.session.wire);
+        let (mark, len) = (sink.reply_mark(), sink.len());
+        let locked = Locked::Batch(batch);
+        let mut context = Context::new(self.engine, lent.session, &mut self.local, self.now_ms, locked);
+        let outcome = runner::run_handler(&mut context, plan.handler, args, &mut sink);
+        if let Err(error) = &outcome {
+            runner::fail(self.stats, &mut sink, mark, error);
+        }
+        let (failed, reply_bytes) = (sink.errors() > 0, sink.len().saturating_sub(len));
+        self.look_behind(batch, lent.session, (id, args), (failed, reply_bytes));
         1
     }
 

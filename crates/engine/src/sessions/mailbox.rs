@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn who_is_told_more_than_his_limit_before_he_can_take_it_is_closed() {
         let mailboxes = Mailboxes::new(1);
-        let message = Push::message("message", b"", &[0; 300], 1);
+        let message = Push::message("message", &b""[..].into(), &[0; 300], 1);
         let (message, line) = (Arc::new(message), Arc::new(Push::Monitor("x".repeat(300).into())));
         let to = |client| Recipient { address: Address::default(), client };
         (0..9).for_each(|_| mailboxes.push(to(1), &message));
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn what_many_are_told_counts_for_each() {
         let mailboxes = Mailboxes::new(1);
-        let message = Arc::new(Push::message("message", b"", &[0; 300], 1));
+        let message = Arc::new(Push::message("message", &b""[..].into(), &[0; 300], 1));
         let to = |client| Recipient { address: Address::default(), client };
         let [both, one]: [Audience; 2] = [[to(1), to(2)].into(), [to(2)].into()];
         let all_tell = |times: usize| {
@@ -465,7 +465,7 @@ mod tests {
     #[test]
     fn what_says_little_takes_its_memory_too() {
         let mailboxes = Mailboxes::new(1);
-        let push = Push::message("message", b"", b"", 1);
+        let push = Push::message("message", &b""[..].into(), b"", 1);
         let (push, to) = (Arc::new(push), Recipient { address: Address::default(), client: 1 });
         mailboxes.limit(1000, 0);
         (0..1000).for_each(|_| mailboxes.push(to, &push));

@@ -8,7 +8,10 @@
 
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Arc, OnceLock};
 use weft_store::KeyHasher;
 
@@ -78,15 +81,20 @@ impl Subscribers {
     }
 }
 
-type Channels = HashMap<Box<[u8]>, Subscribers>;
+/// The names are what messages carry.
+type Channels = HashMap<Arc<[u8]>, Subscribers, KeyHasher>;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Part {
     global: Channels,
     shard: Channels,
 }
 
 impl Part {
+    fn new(hasher: &KeyHasher) -> Self {
+        let [global, shard] = std::array::from_fn(|_| HashMap::with_hasher(hasher.clone()));
+        Self { global, shard }
+    }
     fn space(&mut self, space: Space) -> &mut Channels {
         match space {
             Space::Global => &mut self.global,
@@ -184,23 +192,30 @@ pub struct PubSub {
     hasher: KeyHasher,
     parts: [Mutex<Part>; PARTS],
     patterns: RwLock<Patterns>,
+    /// How many there are, for who would find none.
+    pattern_count: AtomicUsize,
     /// Subscriptions to channels and patterns that may be of keyspace events.
     of_events: AtomicUsize,
 }
 
 impl Default for PubSub {
     fn default() -> Self {
+        let hasher = KeyHasher::from_entropy();
         Self {
-            hasher: KeyHasher::from_entropy(),
-            parts: std::array::from_fn(|_| Mutex::default()),
+            parts: std::array::from_fn(|_| Mutex::new(Part::new(&hasher))),
+            hasher,
             patterns: RwLock::default(),
+            pattern_count: AtomicUsize::new(0),
             of_events: AtomicUsize::new(0),
         }
     }
 }
 
 fn join(channels: &mut Channels, name: &[u8], who: Recipient) {
-    channels.entry(name.into()).or_default().join(who);
+    match channels.get_mut(name) {
+        Some(subscribers) => subscribers.join(who),
+        None => channels.entry(name.into()).or_default().join(who),
+    }
 }
 
 fn leave(channels: &mut Channels, name: &[u8], client: u64) {
@@ -233,12 +248,17 @@ impl PubSub {
     /// A client's first subscription to a pattern.
     pub fn subscribe_pattern(&self, pattern: &[u8], who: Recipient) {
         self.of_events.fetch_add(usize::from(may_be_heard_by(pattern, true)), Relaxed);
-        self.patterns.write().join(pattern, who);
+        self.change_patterns(|patterns| patterns.join(pattern, who));
     }
     /// The end of one.
     pub fn unsubscribe_pattern(&self, pattern: &[u8], client: u64) {
-        self.patterns.write().leave(pattern, client);
+        self.change_patterns(|patterns| patterns.leave(pattern, client));
         self.of_events.fetch_sub(usize::from(may_be_heard_by(pattern, true)), Relaxed);
+    }
+    fn change_patterns(&self, change: impl FnOnce(&mut Patterns)) {
+        let mut patterns = self.patterns.write();
+        change(&mut patterns);
+        self.pattern_count.store(patterns.list.len(), Release);
     }
     /// Whether anybody is subscribed who may get keyspace events.
     pub(crate) fn may_hear_events(&self) -> bool {
@@ -270,7 +290,7 @@ impl PubSub {
         (space, channel): (Space, &[u8]),
         payload: &[u8],
     ) -> usize {
-        let Some(subscribers) = part.space(space).get(channel) else { return 0 };
+        let Some((channel, subscribers)) = part.space(space).get_key_value(channel) else { return 0 };
         let kind = if space == Space::Shard { "smessage" } else { "message" };
         let push = Push::message(kind, channel, payload, subscribers.all.len());
         subscribers.tell(mailboxes, &Arc::new(push))
@@ -287,14 +307,12 @@ impl PubSub {
     }
 
     fn publish_to_patterns(&self, mailboxes: &Mailboxes, channel: &[u8], payload: &[u8]) -> usize {
+        if self.pattern_count() == 0 {
+            return 0;
+        }
         let mut receivers = 0;
         self.patterns.read().each(channel, |pattern, subscribers| {
-            let push = Arc::new(Push::PatternMessage {
-                pattern: pattern.into(),
-                channel: channel.into(),
-                payload: payload.into(),
-            });
-            receivers += subscribers.tell(mailboxes, &push);
+            receivers += subscribers.tell(mailboxes, &pattern_message(pattern, channel, payload));
         });
         receivers
     }
@@ -309,12 +327,7 @@ impl PubSub {
     ) -> usize {
         let patterns = self.patterns.read();
         let Some(subscribers) = patterns.list.get(pattern) else { return 0 };
-        let push = Arc::new(Push::PatternMessage {
-            pattern: pattern.into(),
-            channel: channel.into(),
-            payload: payload.into(),
-        });
-        subscribers.tell(mailboxes, &push)
+        subscribers.tell(mailboxes, &pattern_message(pattern, channel, payload))
     }
     /// Whether anybody is subscribed to a pattern.
     #[must_use]
@@ -324,7 +337,7 @@ impl PubSub {
 
     /// PUBSUB CHANNELS: the channels with subscribers that match a pattern, or all.
     #[must_use]
-    pub fn channels(&self, space: Space, pattern: Option<&[u8]>) -> Vec<Box<[u8]>> {
+    pub fn channels(&self, space: Space, pattern: Option<&[u8]>) -> Vec<Arc<[u8]>> {
         let mut names = Vec::new();
         for part in &self.parts {
             let mut part = part.lock();
@@ -359,8 +372,13 @@ impl PubSub {
     /// PUBSUB NUMPAT: patterns that anybody is subscribed to.
     #[must_use]
     pub fn pattern_count(&self) -> usize {
-        self.patterns.read().list.len()
+        self.pattern_count.load(Acquire)
     }
+}
+
+fn pattern_message(pattern: &[u8], channel: &[u8], payload: &[u8]) -> Arc<Push> {
+    let [pattern, channel, payload] = [pattern, channel, payload].map(Into::into);
+    Arc::new(Push::PatternMessage { pattern, channel, payload })
 }
 
 /// What every channel of an event begins with.

@@ -1,7 +1,7 @@
 //! Owns: what a client gets without having asked for it just then, in a form that is shared by all who get it, and how
 //! it is written. Does not own: who gets it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::reply::{Output, Protocol, ReplySink, Wire};
 
@@ -13,7 +13,7 @@ pub enum Push {
         /// `message` or `smessage`.
         kind: &'static str,
         /// The channel.
-        channel: Box<[u8]>,
+        channel: Arc<[u8]>,
         /// What was published.
         payload: Box<[u8]>,
         /// Where many get it.
@@ -51,10 +51,10 @@ const WRITTEN_BYTES_MAX: usize = 16 << 10;
 impl Push {
     /// A message on a channel, for so many.
     #[must_use]
-    pub fn message(kind: &'static str, channel: &[u8], payload: &[u8], receivers: usize) -> Self {
+    pub fn message(kind: &'static str, channel: &Arc<[u8]>, payload: &[u8], receivers: usize) -> Self {
         let is_kept = receivers >= RECEIVERS_MIN && payload.len() <= WRITTEN_BYTES_MAX;
         let written = is_kept.then(Box::default);
-        Self::Message { kind, channel: channel.into(), payload: payload.into(), written }
+        Self::Message { kind, channel: Arc::clone(channel), payload: payload.into(), written }
     }
     /// Bytes of what it says, without their form: so many count for each who gets it. That it is kept written too is
     /// once for all.
@@ -174,7 +174,7 @@ mod tests {
             let payload = vec![b'x'; len];
             for kind in ["message", "smessage"] {
                 let [few, many] = [RECEIVERS_MIN - 1, RECEIVERS_MIN]
-                    .map(|receivers| Push::message(kind, b"news", &payload, receivers));
+                    .map(|receivers| Push::message(kind, &b"news"[..].into(), &payload, receivers));
                 let is_kept = |push: &Push| matches!(push, Push::Message { written: Some(_), .. });
                 assert_eq!((is_kept(&few), is_kept(&many)), (false, len <= WRITTEN_BYTES_MAX));
                 assert_eq!(few.bytes(), many.bytes());
@@ -185,7 +185,7 @@ mod tests {
                 }
             }
         }
-        let many = Push::message("message", b"c", b"m", RECEIVERS_MIN);
+        let many = Push::message("message", &b"c"[..].into(), b"m", RECEIVERS_MIN);
         assert_eq!(written(&many, Protocol::Resp2), b"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n");
         assert_eq!(written(&many, Protocol::Resp3), b">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n");
     }

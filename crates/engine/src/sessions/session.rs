@@ -324,9 +324,9 @@ impl Session {
         let all = self.subscriptions.as_deref();
         match push {
             Push::Message { kind: "smessage", channel, .. } => {
-                all.is_some_and(|all| all.shard_channels.contains(channel))
+                all.is_some_and(|all| all.shard_channels.contains(&**channel))
             }
-            Push::Message { channel, .. } => all.is_some_and(|all| all.channels.contains(channel)),
+            Push::Message { channel, .. } => all.is_some_and(|all| all.channels.contains(&**channel)),
             Push::PatternMessage { pattern, .. } => all.is_some_and(|all| all.patterns.contains(pattern)),
             Push::Invalidate(_) | Push::TrackingRedirBroken(_) | Push::Monitor(_) => true,
         }

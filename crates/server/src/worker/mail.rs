@@ -302,7 +302,7 @@ mod tests {
     fn what_is_long_costs_more() {
         let mailbox = Mailbox::default();
         let mut mail = Mail::default();
-        let long = Arc::new(Push::message("message", b"c", &[0; 4 * PUSH_COST_BYTES], 1));
+        let long = Arc::new(Push::message("message", &b"c"[..].into(), &[0; 4 * PUSH_COST_BYTES], 1));
         (0..5).for_each(|_| mailbox.send(Message::Push(to(1, 0), Arc::clone(&long))));
         mail.fill(&mailbox, false);
         for (cost_max, count) in [(1, 1), (6, 2), (usize::MAX, 2)] {
