@@ -106,7 +106,7 @@ impl Dice {
         (0..8).for_each(|_| {
             rng.next_u64();
         });
-        Self { rng, times: 0, notes: Notes::default() }
+        Self { rng, times: 0, notes: Notes { style: seed as usize, ..Notes::default() } }
     }
     /// A number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {

@@ -8,7 +8,7 @@
 //! | |          |      +-- a place, here one to four times
 //! | |          +--------- a word
 //! | +-------------------- how replies are compared: see `compare`
-//! +---------------------- how often, against the others
+//! +---------------------- how often, against the others; `first 4`: so many times at the beginning of a round
 //!
 //! [ x ]      perhaps               ( x | y )    one of them
 //! < x y >    in any order          ( x y )+     one to four times; with * up to sixty times
@@ -44,6 +44,8 @@ enum Node {
 pub(crate) struct Template {
     /// How often it is taken.
     pub(crate) weight: usize,
+    /// So many times it begins a round of its group.
+    pub(crate) first: usize,
     /// How its replies are compared.
     pub(crate) rule: Rule,
     nodes: Vec<Node>,
@@ -54,6 +56,8 @@ impl Template {
     /// When the text is not a template: a mistake of whoever wrote the group.
     pub(crate) fn parse(text: &str) -> Self {
         let mut tokens: Vec<&str> = text.split_ascii_whitespace().collect();
+        let is_first = tokens.first() == Some(&"first");
+        tokens.drain(..usize::from(is_first));
         let mut weight = 1;
         if let Some(number) = tokens.first().and_then(|token| token.parse().ok()) {
             weight = number;
@@ -67,7 +71,8 @@ impl Template {
         let mut at = 0;
         let mut all = sequences(&tokens, &mut at, "");
         assert!(at == tokens.len() && all.len() == 1, "{text}: what does not belong stands at word {at}");
-        Self { weight, rule, nodes: all.remove(0) }
+        let (weight, first) = if is_first { (0, weight) } else { (weight, 0) };
+        Self { weight, first, rule, nodes: all.remove(0) }
     }
 
     /// The command's name, which is always a word.
@@ -103,13 +108,13 @@ fn sequences(tokens: &[&str], at: &mut usize, end: &str) -> Vec<Vec<Node>> {
                 // The caller's node is repeated: it sees the suffix on the token before its place.
                 return all;
             }
-            _ => match token
-                .strip_prefix('{')
-                .and_then(|rest| rest.trim_end_matches(SUFFIX).strip_suffix('}'))
-            {
-                Some(name) => Node::Place(name.to_string()),
-                None => Node::Word(token.to_string()),
-            },
+            _ => {
+                match token.strip_prefix('{').and_then(|rest| rest.trim_end_matches(SUFFIX).strip_suffix('}'))
+                {
+                    Some(name) => Node::Place(name.to_string()),
+                    None => Node::Word(token.to_string()),
+                }
+            }
         };
         let last = tokens.get(*at - 1).copied().unwrap_or_default();
         let is_word = matches!(node, Node::Word(_));
@@ -208,6 +213,13 @@ mod tests {
             assert_eq!(count, Some(pairs), "{text}");
             assert!(text.ends_with(" end") && text.contains(" EX ") && text.contains(" key "), "{text}");
         }
+    }
+
+    #[test]
+    fn what_begins_a_round_is_not_taken_later() {
+        let template = Template::parse("first 3 SET k v");
+        assert_eq!((template.weight, template.first, template.name().0), (0, 3, "SET"));
+        assert_eq!(Template::parse("SET k first").first, 0);
     }
 
     #[test]

@@ -14,7 +14,7 @@ const RECORDS: [&str; 4] = [
     "a-record-with-a-name-of-more-than-one-hundred-bytes-which-takes-much-of-the-room-that-there-is-in-an-entry",
 ];
 /// So many fields are named, for a while.
-const FIELDS: [usize; 4] = [5, 12, 36, 60];
+const FIELDS: [usize; 4] = [6, 20, 30, 60];
 /// Kinds of values: which long ones they may be.
 const VALUES: usize = 4;
 
@@ -44,7 +44,7 @@ fn field(dice: &mut Dice) -> Vec<u8> {
         _ => at + step,
     } % kinds;
     let mut name = format!("f{}", dice.notes.field).into_bytes();
-    match dice.below(60) {
+    match dice.below(100) {
         0 | 1 => name.resize(63 + dice.below(4), b'y'),
         2 => name = [b"\0\xff\r\n", &name[..]].concat(),
         3 => name.clear(),
@@ -55,7 +55,7 @@ fn field(dice: &mut Dice) -> Vec<u8> {
 }
 
 fn value(dice: &mut Dice) -> Vec<u8> {
-    let style = dice.notes.style / FIELDS.len();
+    let style = dice.notes.style / FIELDS.len() % VALUES;
     match dice.below(24) {
         0..=5 => (dice.below(2001) as i64 - 1000).to_string().into(),
         6..=8 => vec![b'v'; 63 + dice.below(4)],
@@ -63,7 +63,7 @@ fn value(dice: &mut Dice) -> Vec<u8> {
         10 => (0..1 + dice.below(140)).map(|_| dice.below(256) as u8).collect(),
         11 if style == 1 => vec![b'm'; 1000 + dice.below(101)],
         11 if style == 2 => vec![b'l'; 1900 + dice.below(201)],
-        11..=16 if style != 3 => vec![b'w'; 60 + dice.below(70)],
+        11..=18 if style != 3 => vec![b'w'; 60 + dice.below(70)],
         _ => vec![b's'; dice.below(30)],
     }
 }
@@ -79,6 +79,7 @@ fn places(dice: &mut Dice, name: &str) -> Option<Vec<u8>> {
 }
 
 const TEMPLATES: &[&str] = &[
+    "first 4 HSET {key} ( {field} {value} )*",
     "9 HSET {key} ( {field} {value} )*",
     "7 HSET {key} ( {field} {value} )+",
     "HMSET {key} ( {field} {value} )*",
@@ -104,16 +105,17 @@ const TEMPLATES: &[&str] = &[
     "HSTRLEN {key} {field}",
     "HEXISTS {key} {field}",
     "HLEN {key}",
-    "4 COPY {key} {key} [ REPLACE ]",
+    "8 COPY {key} {key} REPLACE",
+    "COPY {key} {key}",
     "2 RENAME {key} {key}",
     "EXPIREAT {key} {later}",
     "PERSIST {key}",
-    "3 DEL {key}",
+    "2 DEL {key}",
     "10 OBJECT ENCODING {key}",
     "CONFIG SET hash-max-listpack-entries ( 512 | 512 | 512 | 0 | 5 | 20 | 31 | 32 | 33 | 40 | 1000 | 3000 )",
     "CONFIG SET hash-max-listpack-value ( 64 | 64 | 64 | 0 | 10 | 31 | 32 | 33 | 65 | 1000 | 3000 )",
-    "2 MULTI",
-    "4 EXEC",
+    "MULTI",
+    "6 EXEC",
     "WATCH {key}",
     "INCR {key}",
     "2 EVAL {script} 1 {key} ( {field} {value} )+",
