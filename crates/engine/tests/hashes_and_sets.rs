@@ -320,7 +320,7 @@ fn records_fit_beside_keys_of_any_length() {
                 let room = bytes * 9 / 8 + key_len + if bytes < 2044 { 200 } else { 3000 };
                 assert!((bytes - 10..room).contains(&memory), "{key_len}, {bytes}: {memory} after {step}");
             }
-            assert_eq!(bench.text(a, &format!("HGET other l")), value(1));
+            assert_eq!(bench.text(a, "HGET other l"), value(1));
             // What is short needs no more than if it had never been long, unless it has become a table.
             bench.text(a, &format!("HSET {key} l {}", "s".repeat(10)));
             let memory: usize = bench.text(a, &format!("MEMORY USAGE {key}")).parse().unwrap();
