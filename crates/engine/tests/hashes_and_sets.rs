@@ -286,3 +286,48 @@ fn records_of_long_fields_are_hashtables_wherever_they_go() {
         assert_eq!(bench.text(a, "OBJECT ENCODING record"), "listpack", "another one");
     }
 }
+
+/// The room of an entry is shared with its key and its expiry: around it, and around what one buffer holds, nothing is
+/// lost, and no more memory is counted than is needed.
+#[test]
+fn records_fit_beside_keys_of_any_length() {
+    let (mut bench, a) = Bench::with(Protocol::Resp2);
+    // A head of 4, names of 1 with their lengths, and that of the long value.
+    let around = 4 + 2 + 3 + 2 + 2;
+    for key_len in [1, 40, 47, 48, 49, 56, 57, 100, 200] {
+        let key = "k".repeat(key_len);
+        for bytes in (1080..=1092).chain([1140, 1152, 1160]).chain(2044..=2052) {
+            let value = |more: usize| "v".repeat(bytes - around + more);
+            assert_eq!(bench.text(a, &format!("HSET {key} a x l {}", value(0))), "2");
+            let steps: [(String, usize); 8] = [
+                (format!("EXPIRE {key} 100"), 0),
+                (format!("HSET {key} l {}", value(1)), 1),
+                (format!("PERSIST {key}"), 1),
+                (format!("RENAME {key} other"), 1),
+                (format!("RENAME other {key}"), 1),
+                (format!("COPY {key} other"), 1),
+                (format!("HSET {key} l {}", value(0)), 0),
+                (format!("HINCRBY {key} n 5"), 0),
+            ];
+            for (step, more) in steps {
+                assert!(!bench.text(a, &step).starts_with('-'), "{step}");
+                let known =
+                    if step.ends_with(" other") && step.starts_with("RENAME") { "other" } else { &key };
+                let got = bench.text(a, &format!("HMGET {known} l a l"));
+                assert_eq!(got, format!("[{0} x {0}]", value(more)), "{key_len}, {bytes}: {step}");
+                assert_eq!(bench.text(a, &format!("OBJECT ENCODING {known}")), "hashtable");
+                let memory: usize = bench.text(a, &format!("MEMORY USAGE {known}")).parse().unwrap();
+                let room = bytes * 9 / 8 + key_len + if bytes < 2044 { 200 } else { 3000 };
+                assert!((bytes - 10..room).contains(&memory), "{key_len}, {bytes}: {memory} after {step}");
+            }
+            assert_eq!(bench.text(a, "HGET other l"), value(1));
+            // What is short needs no more than if it had never been long, unless it has become a table.
+            bench.text(a, &format!("HSET {key} l {}", "s".repeat(10)));
+            let memory: usize = bench.text(a, &format!("MEMORY USAGE {key}")).parse().unwrap();
+            assert!(memory < 200 + key_len || bytes > 2040, "{key_len}, {bytes}: {memory}");
+            assert_eq!(bench.text(a, &format!("DEL {key} other")), "2");
+        }
+    }
+    bench.maintain();
+    assert_eq!(bench.engine.keyspace.used_bytes(), 0);
+}

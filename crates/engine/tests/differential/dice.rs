@@ -81,11 +81,23 @@ const ODD: [&str; 14] = [
 ];
 const PATTERNS: [&str; 10] = ["*", "a*", "?", "[a-c]", "[^a]", "*e*", "", "\\a", "[", "[b-]*"];
 
+/// What the places of some groups remember while a round is made.
+#[derive(Default)]
+pub(crate) struct Notes {
+    /// Records: the field that was named last, whether the next one lies before it, and what kind they are of.
+    pub(crate) field: usize,
+    pub(crate) back: bool,
+    pub(crate) style: usize,
+    /// Streams: the entry that was added last.
+    pub(crate) entry: usize,
+}
+
 /// Chance from a seed: the same seed gives the same round.
 pub(crate) struct Dice {
     rng: XorShift,
     /// Relative times that were given.
     times: u64,
+    pub(crate) notes: Notes,
 }
 
 impl Dice {
@@ -94,7 +106,7 @@ impl Dice {
         (0..8).for_each(|_| {
             rng.next_u64();
         });
-        Self { rng, times: 0 }
+        Self { rng, times: 0, notes: Notes { style: seed as usize, ..Notes::default() } }
     }
     /// A number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {

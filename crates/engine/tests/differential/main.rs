@@ -79,10 +79,10 @@ use twin::Twin;
 
 /// Modes beside a server, and their rounds, when nothing else is asked for.
 const BESIDE_SERVER: [(&str, u64); 4] = [
-    ("events", 100),
-    ("batches+channels", 40),
-    ("batches+threads+lru+ttl", 30),
-    ("batches+volatile+user+pause+tracked", 30),
+    ("events", 130),
+    ("batches+channels", 60),
+    ("batches+threads+lru+ttl", 40),
+    ("batches+volatile+user+pause+tracked", 40),
 ];
 /// Modes beside the full way, and the rounds of each group.
 const BESIDE_FULL_WAY: [(&str, u64); 11] = [

@@ -1,6 +1,8 @@
 //! Owns: the steps of a round: which commands, by whom, in which batches, and what happens between them. Does not own:
 //! running them.
 
+use std::collections::VecDeque;
+
 use weft_protocol::table;
 
 use crate::accepted::{self, Accepted};
@@ -13,6 +15,8 @@ use crate::template::{Template, disturb};
 
 /// Commands of a round.
 const STEPS: usize = 120;
+/// So many steps lie between the times that a group with an opening has it: databases are emptied and left.
+const REOPENS: usize = 40;
 
 /// What is common in pipelines, and goes ways of its own: mixed into every group, more where commands come in batches.
 static COMMON: Group = Group { name: "common", templates: COMMON_TEMPLATES, redis: true, places: no_places };
@@ -74,6 +78,11 @@ pub(crate) fn prepare(pair: &mut Pair, group: &'static Group, left_out: &mut Vec
 }
 
 impl Prepared {
+    /// What a round begins with, and brings back now and then.
+    fn opening<'a>(&'a self) -> impl Iterator<Item = (&'a Self, &'a Template)> {
+        let times = move |template: &'a Template| std::iter::repeat_n((self, template), template.first);
+        self.templates.iter().flat_map(times)
+    }
     /// A template, by chance.
     fn choose(&self, dice: &mut Dice) -> &Template {
         let mut left = dice.below(self.weight);
@@ -120,7 +129,11 @@ impl Plan<'_> {
         let (mut client, mut paused) = (0, false);
         let mut last: Option<(&Prepared, &Template)> = None;
         let mut steps: Vec<Step> = Vec::new();
-        for _ in 0..STEPS {
+        let mut opening: VecDeque<(&Prepared, &Template)> = one.opening().collect();
+        for _ in 0..STEPS + opening.len() {
+            if opening.is_empty() && one.opening().next().is_some() && dice.one_in(REOPENS) {
+                opening.extend(one.opening());
+            }
             // Pipelines are one client's for a while, and of few kinds of commands.
             client = match () {
                 () if alone => client,
@@ -129,6 +142,7 @@ impl Plan<'_> {
                 () => 0,
             };
             let (group, template) = match last {
+                _ if !opening.is_empty() => opening.pop_front().expect("it is not empty"),
                 Some(last) if in_batches && dice.one_in(3) => last,
                 _ => {
                     let group = match dice.below(8) {

@@ -8,11 +8,11 @@
 //! | |          |      +-- a place, here one to four times
 //! | |          +--------- a word
 //! | +-------------------- how replies are compared: see `compare`
-//! +---------------------- how often, against the others
+//! +---------------------- how often, against the others; `first 4`: so many times at the beginning of a round
 //!
 //! [ x ]      perhaps               ( x | y )    one of them
-//! < x y >    in any order          ( x y )+     one to four times
-//! {key}#     their number, then one to four of them; also ( x y )#
+//! < x y >    in any order          ( x y )+     one to four times; with * up to sixty times
+//! {key}#     their number, then one to four of them; also ( x y )#, and #* for up to sixty
 //! {literal}  a place is one word, filled by `Dice::place` or by the group's own `places`
 //! ```
 
@@ -21,6 +21,10 @@ use crate::dice::Dice;
 
 /// Times that `+` and `#` repeat at most.
 const REPEAT_MAX: usize = 4;
+/// Times that `*` repeats at most: few as often as many.
+const MANY_MAX: [usize; 4] = [3, 10, 25, 60];
+/// What stands behind a node that is repeated.
+const SUFFIX: [char; 3] = ['+', '#', '*'];
 
 /// Fills places that only one group knows.
 pub(crate) type Places = fn(&mut Dice, &str) -> Option<Vec<u8>>;
@@ -32,7 +36,7 @@ enum Node {
     Perhaps(Vec<Node>),
     OneOf(Vec<Vec<Node>>),
     AnyOrder(Vec<Node>),
-    Repeat(Box<Node>, bool),
+    Repeat { node: Box<Node>, counted: bool, many: bool },
 }
 
 /// A command with places.
@@ -40,6 +44,8 @@ enum Node {
 pub(crate) struct Template {
     /// How often it is taken.
     pub(crate) weight: usize,
+    /// So many times it begins a round of its group.
+    pub(crate) first: usize,
     /// How its replies are compared.
     pub(crate) rule: Rule,
     nodes: Vec<Node>,
@@ -50,6 +56,8 @@ impl Template {
     /// When the text is not a template: a mistake of whoever wrote the group.
     pub(crate) fn parse(text: &str) -> Self {
         let mut tokens: Vec<&str> = text.split_ascii_whitespace().collect();
+        let is_first = tokens.first() == Some(&"first");
+        tokens.drain(..usize::from(is_first));
         let mut weight = 1;
         if let Some(number) = tokens.first().and_then(|token| token.parse().ok()) {
             weight = number;
@@ -63,7 +71,8 @@ impl Template {
         let mut at = 0;
         let mut all = sequences(&tokens, &mut at, "");
         assert!(at == tokens.len() && all.len() == 1, "{text}: what does not belong stands at word {at}");
-        Self { weight, rule, nodes: all.remove(0) }
+        let (weight, first) = if is_first { (0, weight) } else { (weight, 0) };
+        Self { weight, first, rule, nodes: all.remove(0) }
     }
 
     /// The command's name, which is always a word.
@@ -95,24 +104,29 @@ fn sequences(tokens: &[&str], at: &mut usize, end: &str) -> Vec<Vec<Node>> {
                 all.push(Vec::new());
                 continue;
             }
-            _ if !end.is_empty() && token.trim_end_matches(['+', '#']) == end => {
+            _ if !end.is_empty() && token.trim_end_matches(SUFFIX) == end => {
                 // The caller's node is repeated: it sees the suffix on the token before its place.
                 return all;
             }
-            _ => match token
-                .strip_prefix('{')
-                .and_then(|rest| rest.trim_end_matches(['+', '#']).strip_suffix('}'))
-            {
-                Some(name) => Node::Place(name.to_string()),
-                None => Node::Word(token.to_string()),
-            },
+            _ => {
+                match token.strip_prefix('{').and_then(|rest| rest.trim_end_matches(SUFFIX).strip_suffix('}'))
+                {
+                    Some(name) => Node::Place(name.to_string()),
+                    None => Node::Word(token.to_string()),
+                }
+            }
         };
         let last = tokens.get(*at - 1).copied().unwrap_or_default();
         let is_word = matches!(node, Node::Word(_));
-        let node = match last.chars().last() {
-            Some('+') if !is_word => Node::Repeat(Box::new(node), false),
-            Some('#') if !is_word => Node::Repeat(Box::new(node), true),
-            _ => node,
+        let suffix = &last[last.trim_end_matches(SUFFIX).len()..];
+        let node = match suffix {
+            "" => node,
+            _ if is_word => node,
+            _ => Node::Repeat {
+                node: Box::new(node),
+                counted: suffix.contains('#'),
+                many: suffix.contains('*'),
+            },
         };
         all.last_mut().expect("there is one").push(node);
     }
@@ -145,8 +159,9 @@ fn fill(node: &Node, dice: &mut Dice, places: Places, words: &mut Vec<Vec<u8>>) 
             dice.shuffle(&mut order);
             order.into_iter().for_each(|node| fill(node, dice, places, words));
         }
-        Node::Repeat(node, counted) => {
-            let times = 1 + dice.below(REPEAT_MAX);
+        Node::Repeat { node, counted, many } => {
+            let most = if *many { MANY_MAX[dice.below(MANY_MAX.len())] } else { REPEAT_MAX };
+            let times = 1 + dice.below(most);
             if *counted {
                 words.push(times.to_string().into());
             }
@@ -198,5 +213,27 @@ mod tests {
             assert_eq!(count, Some(pairs), "{text}");
             assert!(text.ends_with(" end") && text.contains(" EX ") && text.contains(" key "), "{text}");
         }
+    }
+
+    #[test]
+    fn what_begins_a_round_is_not_taken_later() {
+        let template = Template::parse("first 3 SET k v");
+        assert_eq!((template.weight, template.first, template.name().0), (0, 3, "SET"));
+        assert_eq!(Template::parse("SET k first").first, 0);
+    }
+
+    #[test]
+    fn many_are_up_to_sixty() {
+        let template = Template::parse("XADD {key} * {key}#* ( {key} {value} )*");
+        let (mut counted, mut pairs) = (0, 0);
+        for seed in 0..400 {
+            let words = template.fill(&mut Dice::new(seed), |_, name| Some(name.into()));
+            assert_eq!(words[2], b"*");
+            let count: usize = String::from_utf8_lossy(&words[3]).parse().unwrap();
+            assert!(words[4..4 + count].iter().all(|word| word == b"key"));
+            let rest = words.len() - 4 - count;
+            (counted, pairs) = (counted.max(count), pairs.max(rest / 2));
+        }
+        assert!((50..=60).contains(&counted) && (50..=60).contains(&pairs), "{counted}, {pairs}");
     }
 }

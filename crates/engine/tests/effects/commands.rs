@@ -79,6 +79,10 @@ impl Commands {
         let last = self.groups.len() - 1;
         [0, last, dice.below(last), dice.below(last)]
     }
+    /// The place of a group.
+    pub(crate) fn named(&self, name: &str) -> usize {
+        self.groups.iter().position(|(group, _)| group.name == name).expect("there is such a group")
+    }
     pub(crate) fn any(&self, of: [usize; 4], dice: &mut Dice) -> Vec<Vec<u8>> {
         loop {
             let (group, templates) = &self.groups[of[dice.below(4)]];

@@ -21,6 +21,11 @@ const BEFORE: usize = 60;
 const PART: usize = 25;
 /// Longer words make values large, which are taken back change by change: their tables keep their size.
 const SMALL_WORD: usize = 40;
+/// Of at most so much memory a value is kept as a whole before it changes.
+const WHOLE_BYTES: usize = 4096;
+/// `hash-max-listpack-entries` and `hash-max-listpack-value`.
+const LIMITS: [(&str, &str); 5] =
+    [("512", "64"), ("512", "64"), ("512", "1000"), ("20", "10"), ("33", "3000")];
 
 /// All that must be as it was.
 #[derive(Debug, PartialEq)]
@@ -267,6 +272,67 @@ fn what_is_taken_back_has_not_been() {
     println!(
         "{rounds} rounds, {ran_in_all} commands of attempts, {undone} taken back to savepoints, {committed} kept"
     );
+}
+
+/// Records and streams of any size: what is small has its memory again too.
+#[test]
+fn records_and_consumers_come_back_to_the_byte() {
+    let commands = Commands::new();
+    let of = ["records", "records", "records", "consumers"].map(|name| commands.named(name));
+    let mut bench = Bench::of(support::engine_of(config(4), 1), 0);
+    let mut own = bench.engine.keyspace.worker().expect("a place for one more");
+    let (mut undone, mut exact, mut wide) = (0, 0, 0);
+    for seed in Rounds::few(150) {
+        let mut dice = Dice::new(seed);
+        let client = bench.connect(Protocol::Resp2);
+        let mut ran = Steps::default();
+        let (entries, value) = LIMITS[dice.below(LIMITS.len())];
+        let limits =
+            ["CONFIG", "SET", "hash-max-listpack-entries", entries, "hash-max-listpack-value", value];
+        bench.run_args(client, &limits.map(str::as_bytes));
+        for _ in 0..BEFORE {
+            let words = commands.any(of, &mut dice);
+            if args_of(&words).is_some() {
+                ran.0.push(shown(&words));
+                bench.run_args(client, &words.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            }
+        }
+        // Others may lower the limits, too.
+        let (entries, value) = LIMITS[dice.below(LIMITS.len())];
+        let limits =
+            ["CONFIG", "SET", "hash-max-listpack-entries", entries, "hash-max-listpack-value", value];
+        bench.run_args(client, &limits.map(str::as_bytes));
+        let mut before = State::of(&own.world(), &Vec::new(), true);
+        let lines = all(&own.world());
+        ran.say("taken back");
+        bench.attempt(client, |attempt| {
+            undone += ran.part(attempt, (&commands, of), &mut dice, false);
+            false
+        });
+        let mut after = State::of(&own.world(), &Vec::new(), true);
+        for (key, (encoding, memory)) in &mut before.forms {
+            exact += usize::from(*memory <= WHOLE_BYTES);
+            wide += usize::from(*encoding == "hashtable" && *memory <= WHOLE_BYTES / 2);
+            if *memory > WHOLE_BYTES {
+                *memory = 0;
+                after.forms.entry(key.clone()).and_modify(|form| form.1 = 0);
+            }
+        }
+        check(seed, &ran, (&before, &lines), (&after, &all(&own.world())));
+        let (kept, counted, _) = own.world().value_bytes();
+        assert_eq!(kept, counted, "seed {seed}: what is counted is what is there\n{}", ran.0.join("\n"));
+        bench.run_args(client, &[b"FLUSHALL"]);
+        bench.disconnect(client);
+        bench.maintain();
+        assert_eq!(
+            bench.engine.keyspace.used_bytes(),
+            0,
+            "seed {seed}: nothing is left\n{}",
+            ran.0.join("\n")
+        );
+    }
+    println!("{undone} commands taken back; {exact} values to the byte, {wide} of them records");
+    assert!(undone > 1000 && exact > 300 && wide > 100, "{undone}, {exact}, {wide}");
 }
 
 fn check(

@@ -237,3 +237,37 @@ fn few_long_fields_stay_in_one_buffer() {
     HashMut::new(&mut hash, HashLimits::default(), backing).set_expire_ms(b"field0", Some(5));
     assert!(!hash.is_compact());
 }
+
+/// Of a wide one count the settings too, where they are lower; what they let in as a listpack is none.
+#[test]
+fn wide_ones_keep_to_the_settings() {
+    let ground = Ground::new(1);
+    let backing = ground.backing();
+    let set = |hash: &mut Hash, (entries_max, value_bytes_max): (usize, usize), number: usize, len: usize| {
+        let limits = HashLimits { entries_max, value_bytes_max };
+        HashMut::new(hash, limits, backing).set(format!("f{number}").as_bytes(), &vec![b'v'; len])
+    };
+    for (entries_max, most) in [(0, 0), (1, 1), (5, 5), (31, 31), (32, 32), (33, 32), (1000, 32)] {
+        let mut hash = Hash::default();
+        for number in 0..40 {
+            assert!(set(&mut hash, (entries_max, 10), number, 11));
+            assert_eq!(hash.is_compact(), number < most, "{entries_max}: field {number}");
+            assert_eq!(hash.view().encoding(), "hashtable");
+        }
+    }
+    // Neither number nor bytes of a listpack are those of a wide one.
+    for (fields, len, compact) in [(20, 70, true), (32, 10, true), (33, 10, false), (20, 200, false)] {
+        let mut hash = Hash::default();
+        (0..fields).for_each(|number| assert!(set(&mut hash, (1000, 3000), number, len)));
+        assert_eq!((hash.is_compact(), hash.view().encoding()), (true, "listpack"));
+        // The limit is lowered: what is short stays as it is, what is long by now makes it a wide one, or a table.
+        assert!(!set(&mut hash, (1000, 5), 0, 5));
+        assert_eq!((hash.is_compact(), hash.view().encoding()), (true, "listpack"));
+        assert!(!set(&mut hash, (1000, 5), 0, 6));
+        assert_eq!((hash.is_compact(), hash.view().encoding()), (compact, "hashtable"), "{fields}, {len}");
+        assert_eq!(hash.view().len(), fields);
+        // And raised again: it is one of many fields no more.
+        assert!(!set(&mut hash, (1000, 3000), 1, len));
+        assert_eq!((hash.is_compact(), hash.view().encoding()), (compact, "hashtable"));
+    }
+}

@@ -1,6 +1,7 @@
 //! Owns: the groups of commands. One file for each; `template` says how they are written.
 
 mod bitmaps;
+mod consumers;
 mod functions;
 mod generic;
 mod hashes;
@@ -8,6 +9,7 @@ mod hyperloglogs;
 mod libraries;
 mod lists;
 mod positions;
+mod records;
 mod scripts;
 mod sets;
 mod sorted_sets;
@@ -36,6 +38,7 @@ pub(crate) const GROUPS: &[&Group] = &[
     &strings::GROUP,
     &lists::GROUP,
     &hashes::GROUP,
+    &records::GROUP,
     &sets::GROUP,
     &sorted_sets::GROUP,
     &positions::GROUP,
@@ -43,6 +46,7 @@ pub(crate) const GROUPS: &[&Group] = &[
     &hyperloglogs::GROUP,
     &sorting::GROUP,
     &streams::GROUP,
+    &consumers::GROUP,
     &transactions::GROUP,
     &scripts::GROUP,
     &functions::GROUP,
