@@ -48,6 +48,19 @@ impl Full {
     }
 }
 
+/// A limit that was lowered is kept also by who only sends messages.
+#[test]
+fn messages_in_a_batch_make_room() {
+    for policy in ["noeviction", "allkeys-lru"] {
+        let mut full = Full::new(policy, 200);
+        full.run("CONFIG SET maxmemory 100kb");
+        let list = (0..16).map(|at| format!("PUBLISH news {at}")).collect();
+        let replies = full.bench.run_batch(&[(full.client, list)]).remove(0);
+        assert!(replies.iter().all(|reply| support::show(reply) == "0"), "{policy}");
+        assert_eq!(full.evicted() > 50, policy == "allkeys-lru", "{policy}: {}", full.evicted());
+    }
+}
+
 #[test]
 fn noeviction_refuses_what_needs_memory() {
     let mut full = Full::new("noeviction", 200);

@@ -158,6 +158,8 @@ struct Server {
     clients: [u32; 3],
     /// Hears of events and messages.
     listener: u32,
+    /// Hears of messages now and then.
+    reader: u32,
     /// Waits for lists and sorted sets.
     waiting: u32,
     /// Has rights whatever happens to the default user.
@@ -169,10 +171,11 @@ impl Server {
         let mut bench = Bench::new();
         let protocols = [Protocol::Resp3, Protocol::Respb, Protocol::Resp2];
         let clients = protocols.map(|protocol| bench.connect(protocol));
-        let [listener, waiting, admin] = [0; 3].map(|_| bench.connect(Protocol::Resp3));
+        let [listener, reader, waiting, admin] = [0; 4].map(|_| bench.connect(Protocol::Resp3));
         bench.text(admin, "ACL SETUSER admin on nopass allcommands allkeys allchannels");
         bench.run(admin, "AUTH admin x");
         bench.run(waiting, "AUTH admin x");
+        bench.run(reader, "AUTH admin x");
         for subscription in ["PSUBSCRIBE __key*", "SUBSCRIBE news", "SSUBSCRIBE news"] {
             bench.run(listener, subscription);
         }
@@ -182,7 +185,7 @@ impl Server {
         );
         bench.run(admin, "CONFIG SET commandlog-reply-larger-than 60");
         bench.run(admin, "CONFIG SET commandlog-request-larger-than 80");
-        Self { bench, clients, listener, waiting, admin }
+        Self { bench, clients, listener, reader, waiting, admin }
     }
 
     /// What is the same on both servers, whatever way the commands went.
@@ -224,8 +227,8 @@ fn between(rng: &mut XorShift, server: &Server) -> Option<(u32, String)> {
     let command = match rng.below(18) {
         0 => "EXEC".to_owned(),
         16 | 17 => {
-            let client = server.clients[rng.below(2) as usize];
-            return Some((client, pick(rng, &["SUBSCRIBE news", "UNSUBSCRIBE news"]).to_owned()));
+            let change = ["SUBSCRIBE news", "UNSUBSCRIBE news", "PSUBSCRIBE n*s", "PUNSUBSCRIBE n*s"];
+            return Some((server.reader, pick(rng, &change).to_owned()));
         }
         1 | 2 if !server.bench.is_waiting(server.waiting) => {
             let command = ["BLPOP list:0 list:1 0", "BZPOPMIN zset:0 0", "BLMPOP 0 1 list:2 LEFT COUNT 2"];
@@ -291,7 +294,7 @@ fn neighbours_do_what_the_full_way_does() {
             expected[at].add(&single.bench.take(client));
             heard[at].add(&batched.bench.take(client));
         }
-        for client in [single.listener, single.waiting] {
+        for client in [single.listener, single.reader, single.waiting] {
             let mut pair = [Heard::default(), Heard::default()];
             pair[0].add(&batched.bench.take(client));
             pair[1].add(&single.bench.take(client));
@@ -311,6 +314,34 @@ fn neighbours_do_what_the_full_way_does() {
         if round % 20 == 0 {
             assert_eq!(batched.state(), single.state(), "behind round {round} of seed {seed}");
         }
+    }
+}
+
+/// Who hears a message has been told before of what its sender did before it, in the same batch too.
+#[test]
+fn a_message_comes_behind_what_was_done_before_it() {
+    for protocol in [Protocol::Resp2, Protocol::Resp3, Protocol::Respb] {
+        let (mut bench, sender) = Bench::with(protocol);
+        let listener = bench.connect(Protocol::Resp3);
+        for command in [
+            "CONFIG SET notify-keyspace-events K$",
+            "CLIENT TRACKING ON BCAST",
+            "SUBSCRIBE news",
+            "PSUBSCRIBE __key*",
+        ] {
+            bench.run(listener, command);
+        }
+        let list =
+            ["SET k 1", "PUBLISH news one", "SET k 2", "SET l 3", "SPUBLISH news none", "PUBLISH news two"];
+        let replies = bench.run_batch(&[(sender, list.map(str::to_owned).to_vec())]).remove(0);
+        assert_eq!(replies.iter().map(show).collect::<Vec<_>>(), ["OK", "1", "OK", "OK", "0", "1"]);
+        let heard: Vec<_> = bench.take(listener).iter().map(show).collect();
+        let places: Vec<_> = ["keyspace@0__:k set", "[k]]", "one", "keyspace@0__:l set", "l]]", "two"]
+            .map(|what| heard.iter().position(|push| push.contains(what)).expect(what))
+            .to_vec();
+        // Of what one command has told, events or invalidations may come first.
+        assert!(places[..2].iter().max() < Some(&places[2]) && places[2] < places[3], "{heard:?}");
+        assert!(places[3..5].iter().max() < Some(&places[5]), "{heard:?}");
     }
 }
 

@@ -160,8 +160,8 @@ func (l *loading[K, V]) run(tasks []*task[K, V]) {
 	// Once a time, since a batch of keys is loaded in one call and leases run meanwhile.
 	stop := c.renewing(l.ctx, tasks, l.token)
 	took := l.counted(tasks)
-	stop()
 	keep := c.ctx.Err() == nil // asked before anybody has a value: who closes the cache when he has it leaves it to others
+	stop()
 	for _, w := range tasks {
 		switch e := w.loaded.Err; {
 		case e == nil:

@@ -45,7 +45,6 @@ pub(crate) struct Worker {
     executor: Executor<'static>,
     clients: Clients,
     requests: Requests,
-    /// What clients are to be told, which nobody reads.
     mail: Vec<Message>,
     worker: u16,
     protocol: Protocol,
@@ -82,9 +81,14 @@ impl Worker {
         }
         self.executor.run(&self.requests, &mut self.clients);
         self.requests.clear();
+        self.clients.0[..sent.len()].iter().map(|client| client.output.len()).sum()
+    }
+
+    /// Takes what clients are to be told, which nobody reads.
+    #[allow(dead_code, reason = "only one of the programs has clients that listen")]
+    pub(crate) fn take_mail(&mut self) {
         self.executor.engine().mailbox(self.worker).take_into(&mut self.mail);
         self.mail.clear();
-        self.clients.0[..sent.len()].iter().map(|client| client.output.len()).sum()
     }
 
     /// What a client was answered.

@@ -135,6 +135,11 @@ impl User {
     pub(crate) fn allows_key_plainly(&self, key: &[u8]) -> bool {
         self.plain.allow_key(key)
     }
+    /// Whether the user may send messages to a channel by a command that has nothing else. `false` says nothing.
+    #[inline]
+    pub(crate) fn allows_message_plainly(&self, id: CommandId, channel: &[u8]) -> bool {
+        self.plain.allow(id) && self.root().allows_channel(channel, false)
+    }
     /// Whether the user may run this command with these arguments in a database.
     pub fn check(&self, args: &Args<'_>, db: u8, db_count: usize) -> Result<(), Denied> {
         let mut worst: Option<Denied> = None;

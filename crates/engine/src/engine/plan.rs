@@ -38,8 +38,8 @@ impl Plans {
     pub(crate) fn of(&self, id: CommandId) -> Option<&Plan> {
         self.0[usize::from(id.0)].as_ref()
     }
-    /// Those that may run among neighbours are no barrier and have one key, their first argument, or a fast function;
-    /// and PUBLISH and SPUBLISH, PROGRAM RUN, and MULTI.
+    /// Those that may run among neighbours are no barrier and have one key, their first argument, or a channel and no
+    /// key, or a fast function; and PROGRAM RUN, and MULTI.
     pub(crate) fn new(handlers: &Handlers) -> Self {
         let of = |at: usize| {
             let id = CommandId(u16::try_from(at).ok()?);
@@ -60,7 +60,7 @@ impl Plans {
                 handler,
                 arguments: arguments(spec.arity),
                 one_lock: one_lock && takes,
-                no_lock,
+                no_lock: no_lock && takes,
                 timed: one_lock && traits & traits::QUICK == 0,
                 program,
                 opens,
@@ -86,4 +86,19 @@ impl Plan {
 fn arguments(arity: i16) -> (u32, u32) {
     let least = u32::from(arity.unsigned_abs());
     (least, if arity < 0 { u32::MAX } else { least })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_protocol::table;
+
+    #[test]
+    fn what_runs_without_a_lock_are_messages() {
+        let plans = Plans::new(&crate::handlers());
+        let ids = (0..COMMANDS.len()).map(|at| CommandId(at as u16));
+        let no_lock = ids.filter(|id| plans.of(*id).is_some_and(|plan| plan.no_lock));
+        let known = ["PUBLISH", "SPUBLISH"].map(|name| table::by_name(name.as_bytes()).expect("a command"));
+        assert_eq!(no_lock.collect::<Vec<_>>(), known);
+    }
 }

@@ -1,7 +1,8 @@
 //! Owns: running the neighbouring requests of one client, as most requests come: what is asked of the client is asked
 //! once for all of them, what is asked of a command was answered when the engine was made ([`Plan`]), and what is
-//! left is asked of the key, under the one lock that the request needs. Does not own: what commands do, what is asked
-//! of a request that comes by itself (`super::admission`), the fast functions (`super::fast`).
+//! left is asked of the key, under the one lock that the request needs; or of a message's channel, which needs none.
+//! Does not own: what commands do, what is asked of a request that comes by itself (`super::admission`), the fast
+//! functions (`super::fast`).
 //!
 //! A transaction that has come whole is one of them (`super::whole`).
 //!
@@ -193,8 +194,8 @@ impl<'e> Core<'e> {
         at - from
     }
 
-    /// Runs a request under the lock of its key, behind a neighbour of the command `last`; or a program, with those
-    /// behind it. Says how many; 0: it must go the full way, and nothing has been changed.
+    /// Runs a request under the lock of its key, behind a neighbour of the command `last`; or a message; or a program,
+    /// with those behind it. Says how many; 0: it must go the full way, and nothing has been changed.
     #[inline]
     fn one_lock(
         &mut self,
@@ -214,7 +215,7 @@ impl<'e> Core<'e> {
         if !plan.one_lock {
             return match (plan.program, plan.no_lock) {
                 (true, _) => self.programs(batch, (id, plan), (requests, at), lent, terms),
-                (_, true) => self.no_lock(batch, (id, plan), &args, lent, terms),
+                (_, true) => usize::from(self.no_lock(batch, (id, plan), &args, lent, terms)),
                 _ => 0,
             };
         }
@@ -266,8 +267,7 @@ impl<'e> Core<'e> {
         1
     }
 
-    /// Runs a request that has a channel and no key: who may not publish to each is asked for on the full way. Says how
-    /// many; 0: as above.
+    /// Runs a request that has a channel and no key. `false`: as above.
     #[inline(never)]
     fn no_lock(
         &mut self,
@@ -276,9 +276,12 @@ impl<'e> Core<'e> {
         args: &Args<'_>,
         lent: &mut Lent<'_>,
         terms: Terms,
-    ) -> usize {
-        if terms.restricted {
-            return 0;
+    ) -> bool {
+        if terms.restricted && !lent.session.user.allows_message_plainly(id, args.bytes(1))
+            // Above the limit any command makes room.
+            || terms.limited && !self.eviction.has_room(self.engine, None)
+        {
+            return false;
         }
         // Who hears a message has heard what was done before it.
         self.act_on_effects(lent.session);
@@ -292,7 +295,7 @@ impl<'e> Core<'e> {
         }
         let (failed, reply_bytes) = (sink.errors() > 0, sink.len().saturating_sub(len));
         self.look_behind(batch, lent.session, (id, args), (failed, reply_bytes));
-        1
+        true
     }
 
     /// Runs a SET without options, in its shorter form, and what it fires, if that is one quick command about another

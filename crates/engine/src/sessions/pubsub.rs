@@ -2,16 +2,13 @@
 //! a session itself knows of its subscriptions, writing pushes.
 //!
 //! A channel's subscribers stand in one of many parts, each with a lock; a message is put into its receivers' mailboxes
-//! under that lock, so all receivers see a channel's messages in the same order. Pattern subscribers have one list; it
-//! is read under the channel's lock, which keeps that order for them too. A message is compared with those patterns
-//! that begin and end like its channel, before and behind what is special in them.
+//! under that lock, so all receivers see a channel's messages in the same order. Pattern subscribers have one list; it,
+//! and before it how long it is, is read under the channel's lock, which keeps that order for them too. A message is
+//! compared with those patterns that begin and end like its channel, before and behind what is special in them.
 
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{
-    AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use weft_store::KeyHasher;
 
@@ -81,7 +78,7 @@ impl Subscribers {
     }
 }
 
-/// The names are what messages carry.
+/// The names are what messages carry. Their hash here is another than a part's number: it has their length too.
 type Channels = HashMap<Arc<[u8]>, Subscribers, KeyHasher>;
 
 #[derive(Debug)]
@@ -166,11 +163,13 @@ impl Patterns {
         }
     }
     /// Those that a channel matches.
-    fn each(&self, channel: &[u8], mut visit: impl FnMut(&[u8], &Subscribers)) {
+    fn each(&self, channel: &[u8], mut visit: impl FnMut(&Arc<[u8]>, &Subscribers)) {
         // A pattern that begins like the channel has nothing special before that ends.
         let common = glob::literal(channel).len();
-        if let Some(subscribers) = self.list.get(channel).filter(|_| common == channel.len()) {
-            visit(channel, subscribers);
+        if let Some((name, subscribers)) =
+            self.list.get_key_value(channel).filter(|_| common == channel.len())
+        {
+            visit(name, subscribers);
         }
         for (&first, lasts) in self.lengths.range(..=common) {
             for (&last, _) in lasts.range(..=channel.len() - first) {
@@ -192,7 +191,9 @@ pub struct PubSub {
     hasher: KeyHasher,
     parts: [Mutex<Part>; PARTS],
     patterns: RwLock<Patterns>,
-    /// How many there are, for who would find none.
+    /// How many there are, for who would find none. It is stored before PSUBSCRIBE has its reply, so that a request
+    /// that comes behind that sees it, and read under the channel's lock, so that of two messages the later one sees no
+    /// less.
     pattern_count: AtomicUsize,
     /// Subscriptions to channels and patterns that may be of keyspace events.
     of_events: AtomicUsize,
@@ -258,7 +259,7 @@ impl PubSub {
     fn change_patterns(&self, change: impl FnOnce(&mut Patterns)) {
         let mut patterns = self.patterns.write();
         change(&mut patterns);
-        self.pattern_count.store(patterns.list.len(), Release);
+        self.pattern_count.store(patterns.list.len(), Relaxed);
     }
     /// Whether anybody is subscribed who may get keyspace events.
     pub(crate) fn may_hear_events(&self) -> bool {
@@ -301,20 +302,23 @@ impl PubSub {
     pub fn receivers(&self, space: Space, channel: &[u8]) -> usize {
         let mut count = 0;
         if space == Space::Global {
-            self.patterns.read().each(channel, |_, subscribers| count += subscribers.all.len());
+            self.each_pattern(channel, |_, subscribers| count += subscribers.all.len());
         }
         count + self.subscribers(space, channel)
     }
 
     fn publish_to_patterns(&self, mailboxes: &Mailboxes, channel: &[u8], payload: &[u8]) -> usize {
-        if self.pattern_count() == 0 {
-            return 0;
-        }
         let mut receivers = 0;
-        self.patterns.read().each(channel, |pattern, subscribers| {
+        self.each_pattern(channel, |pattern, subscribers| {
             receivers += subscribers.tell(mailboxes, &pattern_message(pattern, channel, payload));
         });
         receivers
+    }
+    /// The patterns that a channel matches.
+    fn each_pattern(&self, channel: &[u8], visit: impl FnMut(&Arc<[u8]>, &Subscribers)) {
+        if self.pattern_count() > 0 {
+            self.patterns.read().each(channel, visit);
+        }
     }
 
     /// A message for those who are subscribed to one pattern, which matches the channel.
@@ -326,7 +330,7 @@ impl PubSub {
         payload: &[u8],
     ) -> usize {
         let patterns = self.patterns.read();
-        let Some(subscribers) = patterns.list.get(pattern) else { return 0 };
+        let Some((pattern, subscribers)) = patterns.list.get_key_value(pattern) else { return 0 };
         subscribers.tell(mailboxes, &pattern_message(pattern, channel, payload))
     }
     /// Whether anybody is subscribed to a pattern.
@@ -372,12 +376,12 @@ impl PubSub {
     /// PUBSUB NUMPAT: patterns that anybody is subscribed to.
     #[must_use]
     pub fn pattern_count(&self) -> usize {
-        self.pattern_count.load(Acquire)
+        self.pattern_count.load(Relaxed)
     }
 }
 
-fn pattern_message(pattern: &[u8], channel: &[u8], payload: &[u8]) -> Arc<Push> {
-    let [pattern, channel, payload] = [pattern, channel, payload].map(Into::into);
+fn pattern_message(pattern: &Arc<[u8]>, channel: &[u8], payload: &[u8]) -> Arc<Push> {
+    let (pattern, [channel, payload]) = (Arc::clone(pattern), [channel, payload].map(Into::into));
     Arc::new(Push::PatternMessage { pattern, channel, payload })
 }
 

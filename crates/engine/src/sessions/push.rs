@@ -22,7 +22,7 @@ pub enum Push {
     /// A message on a channel that matches a pattern.
     PatternMessage {
         /// The pattern.
-        pattern: Box<[u8]>,
+        pattern: Arc<[u8]>,
         /// The channel.
         channel: Box<[u8]>,
         /// What was published.

@@ -327,7 +327,7 @@ impl Session {
                 all.is_some_and(|all| all.shard_channels.contains(&**channel))
             }
             Push::Message { channel, .. } => all.is_some_and(|all| all.channels.contains(&**channel)),
-            Push::PatternMessage { pattern, .. } => all.is_some_and(|all| all.patterns.contains(pattern)),
+            Push::PatternMessage { pattern, .. } => all.is_some_and(|all| all.patterns.contains(&**pattern)),
             Push::Invalidate(_) | Push::TrackingRedirBroken(_) | Push::Monitor(_) => true,
         }
     }

@@ -13,7 +13,7 @@ use crate::mode::{Mode, Part, keep_apart};
 use crate::pair::{ADMIN, Pair, Step, TEAM, TRACKER, command};
 use crate::template::{Template, disturb};
 
-/// Commands of a round.
+/// Commands of a round, beside what it begins with.
 const STEPS: usize = 120;
 /// So many steps lie between the times that a group with an opening has it: databases are emptied and left.
 const REOPENS: usize = 40;
@@ -129,7 +129,7 @@ impl Plan<'_> {
         let (mut client, mut paused) = (0, false);
         let mut last: Option<(&Prepared, &Template)> = None;
         let mut steps: Vec<Step> = Vec::new();
-        let mut opening: VecDeque<(&Prepared, &Template)> = one.opening().collect();
+        let mut opening: VecDeque<(&Prepared, &Template)> = one.opening().chain(two.opening()).collect();
         for _ in 0..STEPS + opening.len() {
             if opening.is_empty() && one.opening().next().is_some() && dice.one_in(REOPENS) {
                 opening.extend(one.opening());

@@ -8,7 +8,8 @@
 //! | |          |      +-- a place, here one to four times
 //! | |          +--------- a word
 //! | +-------------------- how replies are compared: see `compare`
-//! +---------------------- how often, against the others; `first 4`: so many times at the beginning of a round
+//! +---------------------- how often, against the others; `first 4`: so many times at the beginning of a
+//!                         round, and again now and then
 //!
 //! [ x ]      perhaps               ( x | y )    one of them
 //! < x y >    in any order          ( x y )+     one to four times; with * up to sixty times
@@ -44,7 +45,7 @@ enum Node {
 pub(crate) struct Template {
     /// How often it is taken.
     pub(crate) weight: usize,
-    /// So many times it begins a round of its group.
+    /// So many times it stands in what begins a round of its group.
     pub(crate) first: usize,
     /// How its replies are compared.
     pub(crate) rule: Rule,
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_a_round_is_not_taken_later() {
+    fn what_begins_a_round_has_no_weight() {
         let template = Template::parse("first 3 SET k v");
         assert_eq!((template.weight, template.first, template.name().0), (0, 3, "SET"));
         assert_eq!(Template::parse("SET k first").first, 0);

@@ -83,6 +83,12 @@ impl Commands {
     pub(crate) fn named(&self, name: &str) -> usize {
         self.groups.iter().position(|(group, _)| group.name == name).expect("there is such a group")
     }
+    /// What a round of a group begins with.
+    pub(crate) fn opening(&self, of: usize, dice: &mut Dice) -> Vec<Vec<Vec<u8>>> {
+        let (group, templates) = &self.groups[of];
+        let times = templates.iter().flat_map(|template| std::iter::repeat_n(template, template.first));
+        times.map(|template| template.fill(dice, group.places)).collect()
+    }
     pub(crate) fn any(&self, of: [usize; 4], dice: &mut Dice) -> Vec<Vec<u8>> {
         loop {
             let (group, templates) = &self.groups[of[dice.below(4)]];

@@ -56,7 +56,7 @@ fn a_program_that_fails_at_a_random_step_leaves_everything_as_it_was() {
     let mut shadow = Shadow::of(&engine.keyspace);
     let commands = Commands::new();
     let (mut failed, mut kept, mut taken_back) = (0, 0, 0);
-    for seed in Rounds::few(40) {
+    for seed in Rounds::few(60) {
         let mut dice = Dice::new(seed);
         let mut bench = Bench::of((engine, clock.clone()), 0);
         let client = bench.connect(Protocol::Resp3);

@@ -21,7 +21,7 @@ const BEFORE: usize = 60;
 const PART: usize = 25;
 /// Longer words make values large, which are taken back change by change: their tables keep their size.
 const SMALL_WORD: usize = 40;
-/// Of at most so much memory a value is kept as a whole before it changes.
+/// Of at most so much memory a value is kept as a whole before it changes (`IMAGE_BYTES_MAX` of the store).
 const WHOLE_BYTES: usize = 4096;
 /// `hash-max-listpack-entries` and `hash-max-listpack-value`.
 const LIMITS: [(&str, &str); 5] =
@@ -274,34 +274,35 @@ fn what_is_taken_back_has_not_been() {
     );
 }
 
-/// Records and streams of any size: what is small has its memory again too.
+fn set_limits(bench: &mut Bench, client: u32, dice: &mut Dice) {
+    let (entries, value) = LIMITS[dice.below(LIMITS.len())];
+    let limits = ["CONFIG", "SET", "hash-max-listpack-entries", entries, "hash-max-listpack-value", value];
+    bench.run_args(client, &limits.map(str::as_bytes));
+}
+
+/// Records, and streams with what their consumers have: what is small has its memory again too.
 #[test]
 fn records_and_consumers_come_back_to_the_byte() {
     let commands = Commands::new();
     let of = ["records", "records", "records", "consumers"].map(|name| commands.named(name));
     let mut bench = Bench::of(support::engine_of(config(4), 1), 0);
     let mut own = bench.engine.keyspace.worker().expect("a place for one more");
-    let (mut undone, mut exact, mut wide) = (0, 0, 0);
+    let (mut undone, mut exact, mut wide, mut pending) = (0, 0, 0, 0);
     for seed in Rounds::few(150) {
         let mut dice = Dice::new(seed);
         let client = bench.connect(Protocol::Resp2);
         let mut ran = Steps::default();
-        let (entries, value) = LIMITS[dice.below(LIMITS.len())];
-        let limits =
-            ["CONFIG", "SET", "hash-max-listpack-entries", entries, "hash-max-listpack-value", value];
-        bench.run_args(client, &limits.map(str::as_bytes));
-        for _ in 0..BEFORE {
-            let words = commands.any(of, &mut dice);
-            if args_of(&words).is_some() {
-                ran.0.push(shown(&words));
-                bench.run_args(client, &words.iter().map(Vec::as_slice).collect::<Vec<_>>());
-            }
+        set_limits(&mut bench, client, &mut dice);
+        let mut list: Vec<_> = (0..BEFORE).map(|_| commands.any(of, &mut dice)).collect();
+        list.splice(..0, of.iter().skip(2).flat_map(|group| commands.opening(*group, &mut dice)));
+        for words in list.iter().filter(|words| args_of(words).is_some()) {
+            ran.0.push(shown(words));
+            bench.run_args(client, &words.iter().map(Vec::as_slice).collect::<Vec<_>>());
         }
-        // Others may lower the limits, too.
-        let (entries, value) = LIMITS[dice.below(LIMITS.len())];
-        let limits =
-            ["CONFIG", "SET", "hash-max-listpack-entries", entries, "hash-max-listpack-value", value];
-        bench.run_args(client, &limits.map(str::as_bytes));
+        let has = bench.text(client, "XPENDING t g");
+        pending += usize::from(!has.starts_with('-') && !has.starts_with("[0 "));
+        // Others may lower them, too.
+        set_limits(&mut bench, client, &mut dice);
         let mut before = State::of(&own.world(), &Vec::new(), true);
         let lines = all(&own.world());
         ran.say("taken back");
@@ -331,8 +332,13 @@ fn records_and_consumers_come_back_to_the_byte() {
             ran.0.join("\n")
         );
     }
-    println!("{undone} commands taken back; {exact} values to the byte, {wide} of them records");
-    assert!(undone > 1000 && exact > 300 && wide > 100, "{undone}, {exact}, {wide}");
+    println!(
+        "{undone} commands taken back; {exact} values to the byte, {wide} of them records; {pending} groups"
+    );
+    assert!(
+        undone > 1000 && exact > 300 && wide > 100 && pending > 50,
+        "{undone}, {exact}, {wide}, {pending}"
+    );
 }
 
 fn check(

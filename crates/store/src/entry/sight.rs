@@ -110,7 +110,7 @@ impl Sights {
     /// Asks for the objects of the entries that were seen, and when these have come for what they lead to. `_alone`: in
     /// the batch that has asked for the entries, before anything runs in it.
     pub(crate) fn prefetch_objects(&mut self, _alone: &Closed<'_, Array>) {
-        debug_assert!(self.objects.is_empty(), "what was asked for before may be gone");
+        debug_assert!(self.objects.is_empty(), "objects of an earlier batch may be freed");
         for (at, sight) in self.list.iter().enumerate() {
             let Some(entry) = self.there(at, sight.shard) else { continue };
             // SAFETY: the slot still refers to it and nobody else is in the keyspace, so it is live (module comment).
@@ -120,7 +120,7 @@ impl Sights {
             }
         }
         for object in self.objects.drain(..) {
-            // SAFETY: it is of a live entry, as above, and nothing has run since.
+            // SAFETY: the list was empty before, so it is of a live entry, as above, and nothing has run since.
             unsafe { &*object }.prefetch();
         }
     }

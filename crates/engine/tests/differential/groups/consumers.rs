@@ -6,7 +6,7 @@ use crate::dice::Dice;
 
 pub(crate) const GROUP: Group = Group { name: "consumers", templates: TEMPLATES, redis: false, places };
 
-/// Keys that no other group has.
+/// Keys that no other group has, one of them twice as often.
 const STREAMS: [&str; 3] = ["t", "t", "u"];
 /// Entries that commands name lie at most so far behind the last.
 const BEHIND: usize = 30;

@@ -6,8 +6,8 @@ use crate::dice::Dice;
 
 pub(crate) const GROUP: Group = Group { name: "records", templates: TEMPLATES, redis: false, places };
 
-/// Keys that no other group has, so that records live for long; the longer ones leave less room in their entries. From
-/// 104 bytes on Valkey embeds a string of none or not, as its allocator has room.
+/// Keys that no other group has, so that records live for long; the longer ones leave less room in their entries. Of a
+/// string beside a key of 104 bytes and more Valkey says `embstr` or `raw` as its allocator's size has room.
 const RECORDS: [&str; 4] = [
     "r",
     "s",
