@@ -339,6 +339,38 @@ class Events(unittest.TestCase):
                 pipe(wire, [["PSUBSCRIBE", "nothing*"], ["PUNSUBSCRIBE", "nothing*"]])
 
 
+class Stops(unittest.TestCase):
+    """What stops writers is set by who hears of one: behind its reply nothing more is written, however much has been sent."""
+
+    def test_who_is_told_stops_who_tells(self):
+        pipeline = (request("PUBLISH", "news", "m" * 100) + request("INCR", "n")) * 120
+        with serve(*TWO_THREADS, threads=2) as server:
+            # Of two that listen one lives on the other thread.
+            with server.connect() as writer, server.connect() as one, server.connect() as other:
+                for listener in (one, other):
+                    listener.call("HELLO", "3")
+                    listener.call("SUBSCRIBE", "news")
+                for turn in range(150 * ROUNDS):
+                    listener = (one, other)[turn % 2]
+                    writer.send(pipeline)
+                    self.assertEqual(listener.reply()[0], "message")
+                    self.assertEqual(self.answer(listener, "CLIENT", "PAUSE", "60000", "WRITE"), "+OK")
+                    paused = self.answer(listener, "GET", "n")
+                    for _ in range(20):
+                        self.assertEqual(self.answer(listener, "GET", "n"), paused, turn)
+                    self.answer(listener, "CLIENT", "UNPAUSE")
+                    for _ in range(240):
+                        writer.reply()
+                    for each in (one, other):
+                        self.answer(each, "ECHO", "done")
+
+    def answer(self, listener, *words):
+        listener.send(request(*words))
+        while isinstance(reply := listener.reply(), list):
+            pass
+        return reply
+
+
 class Expiry(unittest.TestCase):
     KEYS = 20
 

@@ -13,6 +13,24 @@ fn array(reply: Reply) -> Vec<Reply> {
     }
 }
 
+/// A message is quick, and neither timed nor logged, unless there are many patterns that it is compared with.
+#[test]
+fn a_message_to_many_patterns_may_be_slow() {
+    let mut bench = Bench::new();
+    let [a, b] = [0; 2].map(|_| bench.connect(Protocol::Resp3));
+    // With less every command would be timed.
+    bench.text(a, "CONFIG SET slowlog-log-slower-than 1000");
+    let message = format!("PUBLISH n{}s m", "e".repeat(1000));
+    for count in [64, 10_000] {
+        let patterns = (0..count).map(|at| format!("n*{at}*s")).collect::<Vec<_>>().join(" ");
+        bench.run(b, &format!("PSUBSCRIBE {patterns}"));
+        bench.run(a, "SLOWLOG RESET");
+        bench.run_batch(&[(a, vec![message.clone(), message.clone()])]);
+        let logged = show(&bench.one(a, "SLOWLOG GET -1")).matches("PUBLISH").count();
+        assert_eq!(logged, if count > 64 { 2 } else { 0 });
+    }
+}
+
 #[test]
 fn slow_commands_are_logged() {
     let mut bench = Bench::new();

@@ -342,6 +342,16 @@ fn a_message_comes_behind_what_was_done_before_it() {
         // Of what one command has told, events or invalidations may come first.
         assert!(places[..2].iter().max() < Some(&places[2]) && places[2] < places[3], "{heard:?}");
         assert!(places[3..5].iter().max() < Some(&places[5]), "{heard:?}");
+        // What a trigger publishes, too.
+        for command in
+            ["CONFIG SET notify-keyspace-events _", r#"TRIGGER SET t {"key":"tr*","publish":"news"}"#]
+        {
+            bench.run(listener, &command.replace("events _", "events "));
+        }
+        bench.run_batch(&[(sender, ["SET k 4", "SET tr 1"].map(str::to_owned).to_vec())]);
+        let heard: Vec<_> = bench.take(listener).iter().map(show).collect();
+        let place = |what| heard.iter().position(|push: &String| push.contains(what)).expect(what);
+        assert!(place("[invalidate [k]]") < place("[message news"), "{heard:?}");
     }
 }
 

@@ -77,7 +77,8 @@ func New[K comparable, V any](t Transport, codec Codec[V], options Options[K, V]
 
 // Close ends loads and refreshes that are under way, whose callers get ErrClosed, and waits for them, for CloseTimeout: a loader may not heed
 // its context, and then it is ErrStillLoading. Called again, it waits again. A value that a caller has got is stored
-// all the same, if the store answers within StoreTimeout; what a loader gives later is not. The Transport is not closed.
+// all the same, if the store answers within StoreTimeout and no other load of its key, which Close ends, has the lease; what a loader
+// gives later is not. The Transport is not closed.
 func (c *Cache[K, V]) Close() error {
 	c.closing.Lock()
 	if !c.closed {

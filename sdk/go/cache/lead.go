@@ -169,6 +169,9 @@ func (l *loading[K, V]) run(tasks []*task[K, V]) {
 		case notFound(e):
 			l.finish(w, w.loaded.Value, stateNegative, loadedNotFound(e))
 		default:
+			if c.ctx.Err() != nil && errors.Is(e, context.Canceled) {
+				e = ErrClosed // that is what has ended it
+			}
 			c.counters.add(EventLoadError, 1)
 			l.finish(w, w.loaded.Value, stateMiss, e)
 			if w.flight != nil { // there is nothing that would have to be stored first

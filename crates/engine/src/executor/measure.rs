@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
-use weft_protocol::table::CommandId;
+use weft_protocol::table::{CommandId, policy};
 
 use super::Core;
 use crate::args::Args;
@@ -75,8 +75,13 @@ impl Core<'_> {
     pub(super) fn begin_command(&mut self, id: CommandId, errors: u32, output_bytes: usize) -> Begun {
         self.local.began = None;
         let begins = self.begins.take();
-        let timed = (self.measures.every || !is_quick(id)).then(|| self.start(begins));
+        let timed =
+            (self.measures.every || !is_quick(id) || self.is_long_message(id)).then(|| self.start(begins));
         Begun { timed, errors, output_bytes }
+    }
+    /// Whether it is a message that may take long, although most take a short time.
+    fn is_long_message(&self, id: CommandId) -> bool {
+        self.engine.pubsub.may_take_long() && id.spec().policy & policy::CHANNEL_FIRST != 0
     }
     /// A command is about to run that is timed: since when.
     #[inline]

@@ -147,6 +147,8 @@ impl<'e> Core<'e> {
             return 0;
         }
         let Some(mut lent) = host.lend(connection, channel) else { return 0 };
+        // Asked for before the terms: what is special since ends the run.
+        let special = self.engine.special.bits();
         let end = lent.output.len().saturating_add(lent.shared_bytes);
         let Some(terms) = self.terms(lent.session, (lent.bytes.len(), end)) else { return 0 };
         if terms.triggered {
@@ -157,6 +159,7 @@ impl<'e> Core<'e> {
         while outgrown.is_none()
             && let Some(request) = list.get(at)
             && request.client.is_same(list[from].client)
+            && (at == from || self.engine.special.bits() == special)
         {
             // What a reply takes is not known before, so it is seen behind it.
             let place = if end == usize::MAX { OutputPlace::default() } else { lent.output.end() };
@@ -236,6 +239,8 @@ impl<'e> Core<'e> {
             if self.is_turn_over() {
                 return 0;
             }
+            // Who hears what it publishes has heard what was done before it.
+            self.act_on_effects(lent.session);
             return usize::from(self.fires(batch, (id, plan), &args, lent));
         }
         let keyspace = &self.engine.keyspace;
@@ -280,6 +285,7 @@ impl<'e> Core<'e> {
         if terms.restricted && !lent.session.user.allows_message_plainly(id, args.bytes(1))
             // Above the limit any command makes room.
             || terms.limited && !self.eviction.has_room(self.engine, None)
+            || self.engine.pubsub.may_take_long()
         {
             return false;
         }

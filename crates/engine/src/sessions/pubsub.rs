@@ -39,6 +39,9 @@ pub(crate) struct PendingMessage {
     pub(crate) payload: Box<[u8]>,
 }
 
+/// With more patterns a message is timed by itself.
+const PATTERNS_QUICK_MAX: usize = 64;
+
 /// From as many subscribers on those of a worker are told together.
 const AUDIENCE_MIN: usize = 4;
 
@@ -260,6 +263,10 @@ impl PubSub {
         let mut patterns = self.patterns.write();
         change(&mut patterns);
         self.pattern_count.store(patterns.list.len(), Relaxed);
+    }
+    /// Whether a message is compared with so many patterns that it may take long.
+    pub(crate) fn may_take_long(&self) -> bool {
+        self.pattern_count() > PATTERNS_QUICK_MAX
     }
     /// Whether anybody is subscribed who may get keyspace events.
     pub(crate) fn may_hear_events(&self) -> bool {
