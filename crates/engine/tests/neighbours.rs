@@ -190,6 +190,8 @@ impl Server {
 
     /// What is the same on both servers, whatever way the commands went.
     fn state(&mut self) -> Vec<String> {
+        // What waits to be freed is counted until then.
+        self.bench.maintain();
         let mut lines = Vec::new();
         let info = self.bench.text(self.admin, "INFO everything");
         let is_counted = |line: &str| {
