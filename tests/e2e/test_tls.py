@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from certificates import Authority
@@ -365,6 +366,41 @@ class Clients(WithCertificates):
         self.assertIn("it wants a certificate of the client", refused.stderr.decode())
 
     @unittest.skipUnless(redis, "redis-py is not installed: tests/e2e/run does so")
+    def test_weft_bench_sends_all_before_it_is_answered(self):
+        """What it has to send is not left lying where the socket takes all of it and nothing comes back."""
+        requests, value = 64, 67485
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.load_cert_chain(*self.own)
+
+        def answer(wire):
+            """SETs are answered when all of them have come, everything else at once."""
+            with wire, wire.makefile("rb") as reader:
+                sets = 0
+                while line := reader.readline():
+                    words = [reader.read(int(reader.readline()[1:]) + 2)[:-2] for _ in range(int(line[1:]))]
+                    if words[0].upper() != b"SET":
+                        wire.sendall(b"+OK\r\n")
+                        continue
+                    sets += 1
+                    if sets == requests:
+                        wire.sendall(b"+OK\r\n" * requests)
+
+        def serve():
+            while True:
+                try:
+                    wire = made.wrap_socket(listener.accept()[0], server_side=True)
+                except OSError:
+                    return
+                threading.Thread(target=answer, args=(wire,), daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        where = ("-h", "127.0.0.1", "-p", str(listener.getsockname()[1]), "--tls", "--cacert", self.authority.file)
+        load = ("-t", "set", "-c", "1", "-P", str(requests), "-n", str(requests), "-d", str(value), "-q")
+        done = subprocess.run((PROGRAM, "bench", *where, *load), capture_output=True, timeout=REPLY_SECONDS, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_redis_py(self):
         files = {"ssl_certfile": self.ann[0], "ssl_keyfile": self.ann[1]}
         for client, user in (({}, "default"), (files, "ann")):

@@ -142,12 +142,18 @@ mod tls {
 
         pub(super) fn send(&mut self, socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
             self.push_out(socket)?;
-            if self.keeps_some() {
-                return Err(Errno::AGAIN);
+            let mut taken = 0;
+            // rustls takes some records at a time. Who waits to be told that a socket takes bytes is told only when it
+            // did not: as much is sent as it takes.
+            while taken < bytes.len() && !self.keeps_some() {
+                match self.tls.writer().write(&bytes[taken..]) {
+                    Ok(0) => break,
+                    Ok(count) => taken += count,
+                    Err(_) => return Err(Errno::PROTO),
+                }
+                self.push_out(socket)?;
             }
-            let taken = self.tls.writer().write(bytes).map_err(|_| Errno::PROTO)?;
-            self.push_out(socket)?;
-            Ok(taken)
+            if taken == 0 && !bytes.is_empty() { Err(Errno::AGAIN) } else { Ok(taken) }
         }
 
         fn push_out(&mut self, socket: &OwnedFd) -> Result<(), Errno> {
