@@ -196,7 +196,7 @@ pub struct PubSub {
     patterns: RwLock<Patterns>,
     /// How many there are, for who would find none. It is stored before PSUBSCRIBE has its reply, so that a request
     /// that comes behind that sees it, and read under the channel's lock, so that of two messages the later one sees no
-    /// less.
+    /// older one.
     pattern_count: AtomicUsize,
     /// Subscriptions to channels and patterns that may be of keyspace events.
     of_events: AtomicUsize,
@@ -216,10 +216,7 @@ impl Default for PubSub {
 }
 
 fn join(channels: &mut Channels, name: &[u8], who: Recipient) {
-    match channels.get_mut(name) {
-        Some(subscribers) => subscribers.join(who),
-        None => channels.entry(name.into()).or_default().join(who),
-    }
+    channels.entry(name.into()).or_default().join(who);
 }
 
 fn leave(channels: &mut Channels, name: &[u8], client: u64) {
