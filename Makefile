@@ -1,7 +1,7 @@
 # The one place commands live. `make` prints what there is; `.ci/run` calls `make test`.
 #
 # BUILD=debug|release   how `run` and `test` build. Without it `run` takes release; `test` takes debug, which checks overflow.
-# SECONDS=60            how long `attack`, `attack-asan` and `attack-tsan` take.
+# SECONDS=45            how long `attack`, `attack-asan` and `attack-tsan` take.
 # FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target; FUZZ_HOUR=3600 is that of `fuzz-long`.
 # QUICK=1               `bench-server` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
 # WORKLOADS             which files of bench/workloads `bench-workloads` and `bench-conditions` measure: names without .toml, or all.
@@ -20,7 +20,7 @@ endif
 
 FUZZ_SECONDS ?= 20
 FUZZ_HOUR ?= 3600
-ATTACK_SECONDS = $(or $(filter-out 0,$(SECONDS)),60)
+ATTACK_SECONDS = $(or $(filter-out 0,$(SECONDS)),45)
 export VERBOSE ?=
 WORKLOADS ?= $(notdir $(basename $(wildcard bench/workloads/*.toml)))
 # A registry that does not answer for a moment is no reason for a build to fail.
@@ -47,7 +47,7 @@ run: ## build and start the server on port 6379; ARGS="--port 7000 …" gives it
 	$(CARGO_TARGET_DIR)/$(or $(BUILD),release)/weft serve $(ARGS)
 
 .PHONY: test
-test: tools-needed ## run every check and test, and print a summary
+test: tools-needed room-needed ## run every check and test, and print a summary
 	@scripts/fetch
 	@rm -rf "$(STEPS_DIR)"
 	@status=0; $(MAKE) -k check-steps test-steps || status=$$?; $(STEP) --summary || status=1; exit $$status
@@ -335,6 +335,10 @@ clean: ## remove what builds and tests have written
 tools-needed: ## what the tests want of the system: installed as root on Debian, otherwise named
 	@scripts/tools-needed build test
 
+.PHONY: room-needed
+room-needed:
+	@scripts/room-needed
+
 .PHONY: check-steps
 check-steps: check-format check-clippy check-table check-generated check-tidy check-go
 
@@ -386,9 +390,11 @@ test-beside:
 		$(MAKE) -k $(test_go_steps) || status=$$?; \
 		wait $$counted || status=$$?; wait $$e2e || status=$$?; exit $$status
 
+# The tests themselves are those that `test-rust` has built; what they count they build for release. A test for release would have all
+# crates built once more, since tests unwind where programs abort.
 .PHONY: test-instructions
 test-instructions:
-	@$(STEP) test-instructions cargo test --locked --release --workspace --test instructions
+	@$(STEP) test-instructions cargo test --locked $(test_profile) --workspace --test instructions -- --include-ignored
 
 .PHONY: test-c
 test-c:
@@ -417,7 +423,8 @@ test-go-e2e:
 test-go-modules:
 	@$(STEP) test-go-modules scripts/go-modules
 
-# As somebody gets them who is outside of this repository; `make test-go-consumer` takes each module alone with its lowest Go too.
+# As somebody gets them who is outside of this repository; `make test-go-consumer` takes each module alone with its lowest Go too,
+# of which `go vet` says meanwhile where something newer of the standard library is used.
 .PHONY: test-go-consumer-short
 test-go-consumer-short:
 	@$(STEP) test-go-consumer-short scripts/go-consumer --short
@@ -461,7 +468,7 @@ test-apps-short:
 test-valkey-short:
 	@$(STEP) test-valkey-short python3 -B integrations/valkey/tests/test_insertions.py -v
 
-# Hostile clients for a minute; `make attack SECONDS=3600` takes its time.
+# Hostile clients for a while; `make attack SECONDS=3600` takes its time.
 .PHONY: test-attack
 test-attack:
 	@cargo build --quiet --locked $(test_profile) --package weft --package weft-attacker

@@ -26,16 +26,16 @@ pub(crate) fn judge(workload: &str, count: f64, baseline: f64, ceiling: f64) -> 
     })
 }
 
-/// An example, built by the test so that it cannot be stale. Chosen among all packages, as `make test-instructions`
-/// chooses its tests: of one package alone, what it depends on would have other features, and be built once more.
+/// An example of a release build, built by the test so that it cannot be stale, whatever build the test is of. Chosen among
+/// all packages: of one package alone, what it depends on would have other features, and be built once more.
 pub(crate) fn build(example: &str) -> PathBuf {
     let build = ["build", "--quiet", "--locked", "--release", "--workspace", "--example", example];
     let status = Command::new(env!("CARGO")).args(build).status().expect("cargo runs");
     assert!(status.success(), "the example {example} does not build");
-    // This test is target/release/deps/instructions-….
+    // This test is target/debug/deps/instructions-… or target/release/deps/….
     let me = std::env::current_exe().expect("a test has a path");
-    let release = me.ancestors().nth(2).expect("a test is two folders deep");
-    release.join("examples").join(example)
+    let target = me.ancestors().nth(3).expect("a test is three folders deep");
+    target.join("release/examples").join(example)
 }
 
 /// Runs an example under callgrind; gives what it printed and what callgrind said.
