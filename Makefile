@@ -1,7 +1,7 @@
 # The one place commands live. `make` prints what there is; `.ci/run` calls `make test`.
 #
 # BUILD=debug|release   how `run` and `test` build. Without it `run` takes release; `test` takes debug, which checks overflow.
-# SECONDS=45            how long `attack`, `attack-asan` and `attack-tsan` take.
+# SECONDS=40            how long `attack`, `attack-asan` and `attack-tsan` take.
 # FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target; FUZZ_HOUR=3600 is that of `fuzz-long`.
 # QUICK=1               `bench-server` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
 # WORKLOADS             which files of bench/workloads `bench-workloads` and `bench-conditions` measure: names without .toml, or all.
@@ -20,11 +20,13 @@ endif
 
 FUZZ_SECONDS ?= 20
 FUZZ_HOUR ?= 3600
-ATTACK_SECONDS = $(or $(filter-out 0,$(SECONDS)),45)
+ATTACK_SECONDS = $(or $(filter-out 0,$(SECONDS)),40)
 export VERBOSE ?=
 WORKLOADS ?= $(notdir $(basename $(wildcard bench/workloads/*.toml)))
 # A registry that does not answer for a moment is no reason for a build to fail.
 export CARGO_NET_RETRY ?= 10
+# What modules stand on is compiled once, also where scripts/go-consumer gets them into a folder of its own.
+export GOFLAGS ?= -trimpath
 # Absolute, because some steps run in other folders.
 export CARGO_TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export STEPS_DIR := $(CARGO_TARGET_DIR)/steps
@@ -319,7 +321,8 @@ test-packages: ## what `release` has made: installed in a clean Debian that boot
 	scripts/test-packages dist
 
 .PHONY: test-cross
-test-cross: ## test the protocol crate and the C library on arm64 and on big-endian s390x, emulated (Debian only)
+test-cross: ## build the Go SDK for macOS and Windows; test the protocol crate and the C library on arm64 and on big-endian s390x, emulated (Debian only)
+	cd sdk/go && GOOS=darwin go build ./... && GOOS=windows go build ./resp ./respb
 	scripts/test-cross
 	$(MAKE) -C clib machines
 

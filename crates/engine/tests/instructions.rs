@@ -25,14 +25,14 @@ const DOES_MORE: &str = "a trigger that counts SETs";
 #[test]
 #[cfg_attr(debug_assertions, ignore = "counts a release build: make test-instructions")]
 fn requests_cost_no_more_than_they_did() {
-    callgrind::check("request_cost", include_str!("instructions.json"));
+    callgrind::check("engine_costs", Some("requests"), include_str!("instructions.json"));
 }
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "counts a release build: make test-instructions")]
 fn there_are_no_new_cliffs() {
-    let example = callgrind::build("cliffs");
-    let counts = Cliffs::new(&callgrind::parts(&example, "*counted_batch*", "*end_of_cell*"));
+    let example = callgrind::build("engine_costs");
+    let counts = Cliffs::new(&callgrind::parts(&example, "cliffs", "*counted_batch*", "*end_of_cell*"));
     println!("{}", counts.table());
     let table: Value = serde_json::from_str(include_str!("cliffs.json")).expect("the table is JSON");
     let wrong = counts.judge(&table);

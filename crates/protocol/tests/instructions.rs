@@ -9,7 +9,7 @@ use callgrind::judge;
 #[test]
 #[cfg_attr(debug_assertions, ignore = "counts a release build: make test-instructions")]
 fn decoding_costs_no_more_than_it_did() {
-    callgrind::check("decode_cost", include_str!("instructions.json"));
+    callgrind::check("decode_cost", None, include_str!("instructions.json"));
 }
 
 /// The pages that tell these figures tell the ones that are guarded.

@@ -1,5 +1,5 @@
 //! A worker by itself, on one end of socket pairs, driven tick by tick by whoever has the other ends, and parts of HTTP
-//! that need none: for tests, for the program whose instructions are counted (`examples/http_cost.rs`), for fuzz
+//! that need none: for tests, for the program whose instructions are counted (`examples/server_costs`), for fuzz
 //! targets. Does not own what they do.
 
 use std::os::unix::net::UnixStream;

@@ -10,11 +10,11 @@ mod callgrind;
 #[test]
 #[cfg_attr(debug_assertions, ignore = "counts a release build: make test-instructions")]
 fn requests_over_http_cost_no_more_than_they_did() {
-    callgrind::check("http_cost", include_str!("instructions.json"));
+    callgrind::check("server_costs", Some("http"), include_str!("instructions.json"));
 }
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "counts a release build: make test-instructions")]
 fn what_a_log_is_told_of_costs_no_more_than_it_did() {
-    callgrind::check("log_cost", include_str!("log_instructions.json"));
+    callgrind::check("server_costs", Some("log"), include_str!("log_instructions.json"));
 }

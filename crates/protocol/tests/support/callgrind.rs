@@ -26,7 +26,7 @@ pub(crate) fn judge(workload: &str, count: f64, baseline: f64, ceiling: f64) -> 
     })
 }
 
-/// An example of a release build, built by the test so that it cannot be stale, whatever build the test is of. Chosen among
+/// An example, built by the test so that it cannot be stale; for release, whatever the test is built for. Chosen among
 /// all packages: of one package alone, what it depends on would have other features, and be built once more.
 pub(crate) fn build(example: &str) -> PathBuf {
     let build = ["build", "--quiet", "--locked", "--release", "--workspace", "--example", example];
@@ -55,7 +55,7 @@ fn callgrind(options: &[&str], example: &Path, args: &[&str]) -> (String, String
 
 /// Instructions of the parts of one run: of what is inside the functions that `counted` names, up to each call of one
 /// that `ends` names; and a line that the example printed for each. Both names are patterns of callgrind's.
-pub(crate) fn parts(example: &Path, counted: &str, ends: &str) -> Vec<(String, u64)> {
+pub(crate) fn parts(example: &Path, program: &str, counted: &str, ends: &str) -> Vec<(String, u64)> {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("parts-{}", std::process::id()));
     let options = [
         format!("--callgrind-out-file={}", file.display()),
@@ -63,7 +63,7 @@ pub(crate) fn parts(example: &Path, counted: &str, ends: &str) -> Vec<(String, u
         format!("--toggle-collect={counted}"),
         format!("--dump-before={ends}"),
     ];
-    let (stdout, _) = callgrind(&options.each_ref().map(String::as_str), example, &[]);
+    let (stdout, _) = callgrind(&options.each_ref().map(String::as_str), example, &[program]);
     let profile = std::fs::read_to_string(&file).expect("callgrind has written its counts");
     std::fs::remove_file(&file).expect("it is ours");
     let mut totals: Vec<u64> = profile
@@ -78,8 +78,9 @@ pub(crate) fn parts(example: &Path, counted: &str, ends: &str) -> Vec<(String, u
 }
 
 /// Instructions of one run, commands that it took.
-fn run(example: &Path, workload: &str, repeats: u64) -> (u64, u64) {
-    let args = [workload, &repeats.to_string()];
+fn run(example: &Path, program: Option<&str>, workload: &str, repeats: u64) -> (u64, u64) {
+    let repeats = repeats.to_string();
+    let args: Vec<&str> = program.into_iter().chain([workload, &repeats]).collect();
     let (stdout, stderr) = callgrind(&["--callgrind-out-file=/dev/null"], example, &args);
     let commands = stdout.split(' ').next().and_then(|text| text.parse().ok());
     let collected = stderr.lines().find_map(|line| line.split_once("Collected : "));
@@ -91,23 +92,23 @@ fn run(example: &Path, workload: &str, repeats: u64) -> (u64, u64) {
 }
 
 /// Instructions per command.
-fn count(example: &Path, workload: &str) -> f64 {
-    let [few, many] = REPEATS.map(|repeats| run(example, workload, repeats));
+fn count(example: &Path, program: Option<&str>, workload: &str) -> f64 {
+    let [few, many] = REPEATS.map(|repeats| run(example, program, workload, repeats));
     (many.0 - few.0) as f64 / (many.1 - few.1) as f64
 }
 
-/// Counts every workload of a table and says which costs too much.
+/// Counts every workload of a table, by an example or by one of the programs in it, and says which costs too much.
 ///
 /// # Panics
 /// When one does, or valgrind or the example cannot be run.
-pub(crate) fn check(example: &str, table: &str) {
+pub(crate) fn check(example: &str, program: Option<&str>, table: &str) {
     let table: Value = serde_json::from_str(table).expect("the table is JSON");
     let example = build(example);
     let mut wrong = Vec::new();
     for (workload, row) in table.as_object().expect("the table is an object") {
         let number = |name: &str| row[name].as_f64().expect("baseline and ceiling are numbers");
         let (baseline, ceiling) = (number("baseline"), number("ceiling"));
-        let count = count(&example, workload);
+        let count = count(&example, program, workload);
         println!(
             "{workload:<12} {count:>7.1} instructions per command, baseline {baseline}, ceiling {ceiling}"
         );

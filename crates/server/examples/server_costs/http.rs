@@ -1,7 +1,6 @@
-//! Sends one kind of request to a worker and prints how many: the program whose instructions `tests/instructions.rs`
-//! counts under callgrind.
+//! Sends one kind of request to a worker and prints how many.
 //!
-//! `http_cost WIRE-WORKLOAD REPEATS` has [`CLIENTS`] connections send theirs, lets the worker do a tick and takes the
+//! `server_costs http WIRE-WORKLOAD REPEATS` has [`CLIENTS`] connections send theirs, lets the worker do a tick and takes the
 //! answers, REPEATS × [`ROUNDS`] times. The client's instructions are in the count: some for each call of the system,
 //! alike on both wires. The cost of a command is the difference between two values of REPEATS, divided by the commands
 //! in between.
@@ -20,11 +19,10 @@ const KEYS: usize = 100;
 /// Room for the answers to what one connection sends.
 const ANSWERS_BYTES: usize = 64 << 10;
 
-const USAGE: &str = "usage: http_cost WIRE-WORKLOAD REPEATS, such as http-get-16 3";
+const USAGE: &str = "usage: server_costs http WIRE-WORKLOAD REPEATS, such as http-get-16 3";
 
-fn main() {
-    let mut args = std::env::args().skip(1);
-    let (workload, repeats) = (args.next().expect(USAGE), args.next().expect(USAGE));
+pub(crate) fn run(args: &[String]) {
+    let [workload, repeats] = args else { panic!("{USAGE}") };
     let repeats: usize = repeats.parse().expect(USAGE);
     let (wire, workload) = workload.split_once('-').expect(USAGE);
     let mut alone = Alone::new();

@@ -1,24 +1,20 @@
-//! Runs batches of SETs that a log is told of and prints how many: the program whose instructions
-//! `tests/instructions.rs` counts under callgrind.
+//! Runs batches of SETs that a log is told of and prints how many.
 //!
-//! `log_cost WIRE-WORKLOAD REPEATS` runs REPEATS × [`ROUNDS`] × [`BATCHES`] batches of 64 SETs over strings that are
+//! `server_costs log WIRE-PIPELINE REPEATS` runs REPEATS × [`ROUNDS`] × [`BATCHES`] batches of 64 SETs over strings that are
 //! there, for clients with as many requests in a row as the workload's number says, as a worker does with what a look
 //! at its sockets has brought. The first of each batch is a number, which goes a longer way: those behind it do not.
 //! Behind each round the log's thread has its turn: what was told is merged, and written to
 //! a disk that keeps nothing. `none` has no log: what is beside it is what a log costs.
 
-#[path = "../../engine/examples/support/worker.rs"]
-mod worker;
-
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use crate::worker::{Worker, encode, engine};
 use weft_engine::reply::Protocol;
 use weft_engine::requests::BATCH_MAX;
 use weft_persist::disk::{Disk, File};
 use weft_persist::{Log, LogOptions, SEGMENT_BYTES};
 use weft_store::{Merger, wants};
-use worker::{Worker, encode, engine};
 
 /// Keys in use.
 const KEYS: usize = 1024;
@@ -27,11 +23,10 @@ const BATCHES: usize = 64;
 /// Turns of one repeat.
 const ROUNDS: usize = 4;
 
-const USAGE: &str = "usage: log_cost resp-16|resp-64|none-16|none-64 REPEATS";
+const USAGE: &str = "usage: server_costs log resp-16|resp-64|none-16|none-64 REPEATS";
 
-fn main() {
-    let mut args = std::env::args().skip(1);
-    let (workload, repeats) = (args.next().expect(USAGE), args.next().expect(USAGE));
+pub(crate) fn run(args: &[String]) {
+    let [workload, repeats] = args else { panic!("{USAGE}") };
     let repeats: usize = repeats.parse().expect(USAGE);
     let (wire, pipeline) = workload.split_once('-').expect(USAGE);
     let pipeline: usize = pipeline.parse().expect(USAGE);

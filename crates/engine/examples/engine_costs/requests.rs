@@ -1,17 +1,13 @@
-//! Runs batches of one kind of request and prints how many: the program whose instructions `tests/instructions.rs`
-//! counts under callgrind.
+//! Runs batches of one kind of request and prints how many.
 //!
-//! `request_cost WIRE-COMMAND REPEATS` decodes and runs REPEATS × 16 batches of 64 requests for one client, as a worker
+//! `engine_costs requests WIRE-COMMAND REPEATS` decodes and runs REPEATS × 16 batches of 64 requests for one client, as a worker
 //! does with what one receive has brought. The cost of a request is the difference between two values of REPEATS,
 //! divided by the requests in between. What takes elements out of a collection finds the same number of them there,
 //! whatever REPEATS is: enough for [`REPEATS_MAX`].
 
-#[path = "support/worker.rs"]
-mod worker;
-
+use crate::worker::{Worker, encode, engine};
 use weft_engine::reply::Protocol;
 use weft_engine::requests::BATCH_MAX;
-use worker::{Worker, encode, engine};
 
 /// Keys in use.
 const KEYS: usize = 1024;
@@ -39,13 +35,13 @@ const SHA_EMPTY: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
 const SHA_GET: &str = "d3c21d0c2b9ca22f82737626a27bcaf5d288f99f";
 const SHA_LIMITER: &str = "d383b6d2a36b014a42b4c5cda1c81d72c2f3f4f3";
 
-fn main() {
-    let usage = "usage: request_cost WIRE-COMMAND REPEATS, such as resp-get 3";
-    let mut args = std::env::args().skip(1);
-    let (workload, repeats) = (args.next().expect(usage), args.next().expect(usage));
-    let repeats: usize = repeats.parse().expect(usage);
+const USAGE: &str = "usage: engine_costs requests WIRE-COMMAND REPEATS, such as resp-get 3";
+
+pub(crate) fn run(args: &[String]) {
+    let [workload, repeats] = args else { panic!("{USAGE}") };
+    let repeats: usize = repeats.parse().expect(USAGE);
     assert!(repeats <= REPEATS_MAX, "at most {REPEATS_MAX} repeats");
-    let (wire, command) = workload.split_once('-').expect(usage);
+    let (wire, command) = workload.split_once('-').expect(USAGE);
     let protocol = if wire == "respb" { Protocol::Respb } else { Protocol::Resp2 };
 
     let mut worker = Worker::of(engine(1), 0, protocol, 2);

@@ -1,18 +1,14 @@
-//! Runs requests under conditions that are common in use: the program whose instructions `tests/instructions.rs`
-//! counts under callgrind, to see that none of the conditions costs much.
+//! Runs requests under conditions that are common in use, to see that none of the conditions costs much.
 //!
 //! Each batch is what four clients with a pipeline of 16 have sent. For every condition and command [`BATCHES`] of them
 //! go through [`counted_batch`], which is all that is counted, and [`end_of_cell`] ends the count; what prepares a
 //! batch stands between them. A line for each cell says condition, command and requests. With an argument, only the
 //! conditions run whose name has it, and with a second one only that command: to look at them by themselves.
 
-#[path = "support/worker.rs"]
-mod worker;
-
 use std::hint::black_box;
 
+use crate::worker::{Worker, encode, engine};
 use weft_engine::reply::Protocol;
-use worker::{Worker, encode, engine};
 
 /// Clients that send, and requests of one of them in a batch.
 const CLIENTS: usize = 4;
@@ -27,7 +23,7 @@ const MANY: usize = 10;
 /// Batches that are counted for one cell: each request about another key.
 const BATCHES: usize = KEYS / (CLIENTS * PIPELINE);
 
-const COMMANDS: [&str; 7] = ["GET", "SET", "SET EX", "MGET", "INCR", "HGET", "EXPIRE"];
+const COMMANDS: [&str; 8] = ["GET", "SET", "SET EX", "MGET", "INCR", "HGET", "EXPIRE", "PUBLISH"];
 const MIX: &str = "mix";
 
 /// Something that is so while requests run.
@@ -60,7 +56,7 @@ const CONDITIONS: [Condition; 13] = [
     Condition {
         name: "restricted user",
         before: &[
-            (ADMIN, "ACL SETUSER app on nopass ~app:* +@all -@dangerous"),
+            (ADMIN, "ACL SETUSER app on nopass ~app:* &app:* +@all -@dangerous"),
             (0, "AUTH app x"),
             (1, "AUTH app x"),
             (2, "AUTH app x"),
@@ -89,8 +85,7 @@ const CONDITIONS: [Condition; 13] = [
     },
 ];
 
-fn main() {
-    let only: Vec<String> = std::env::args().skip(1).collect();
+pub(crate) fn run(only: &[String]) {
     let is_wanted = |name: &str| only.first().is_none_or(|only| name.contains(only.as_str()));
     for condition in CONDITIONS.iter().filter(|condition| is_wanted(condition.name)) {
         let mut worker = Worker::of(engine(condition.workers), 0, Protocol::Resp2, CLIENTS as u32 + 2);
@@ -192,6 +187,8 @@ fn words(command: &str, at: usize) -> Vec<Vec<u8>> {
         "EXPIRE" => format!("EXPIRE {text} 100000"),
         "EXPIRE number" => format!("EXPIRE {number} 100000"),
         "EXPIRE hash" => format!("EXPIRE {hash} 100000"),
+        // Nobody listens there.
+        "PUBLISH" => format!("PUBLISH app:{} vvvvvvvvvvvvvvvv", at % CLIENTS),
         _ => panic!("no command {command}"),
     };
     line.split(' ').map(Into::into).collect()
