@@ -62,10 +62,10 @@ pub(crate) fn run(args: &[String]) {
         worker.run(batch);
     });
     let expected = worker.run(&batches[0]);
-    let mut replies = 0;
+    let (mut replies, is_heard) = (0, command == "publish");
     for at in 0..repeats * BATCHES {
         replies = worker.run(&batches[at % batches.len()]);
-        if command == "publish" {
+        if is_heard {
             worker.take_mail();
         }
     }
