@@ -1,9 +1,9 @@
 //! Runs batches of one kind of request and prints how many.
 //!
-//! `engine_costs requests WIRE-COMMAND REPEATS` decodes and runs REPEATS × 16 batches of 64 requests for one client, as a worker
-//! does with what one receive has brought. The cost of a request is the difference between two values of REPEATS,
-//! divided by the requests in between. What takes elements out of a collection finds the same number of them there,
-//! whatever REPEATS is: enough for [`REPEATS_MAX`].
+//! `engine_costs requests WIRE-COMMAND REPEATS` decodes and runs REPEATS × 16 batches of 64 requests for one client, as
+//! a worker does with what one receive has brought. The cost of a request is the difference between two values of
+//! REPEATS, divided by the requests in between. What takes elements out of a collection finds the same number of them
+//! there, whatever REPEATS is: enough for [`REPEATS_MAX`].
 
 use crate::worker::{Worker, encode, engine};
 use weft_engine::reply::Protocol;

@@ -1,9 +1,9 @@
 //! Sends one kind of request to a worker and prints how many.
 //!
-//! `server_costs http WIRE-WORKLOAD REPEATS` has [`CLIENTS`] connections send theirs, lets the worker do a tick and takes the
-//! answers, REPEATS × [`ROUNDS`] times. The client's instructions are in the count: some for each call of the system,
-//! alike on both wires. The cost of a command is the difference between two values of REPEATS, divided by the commands
-//! in between.
+//! `server_costs http WIRE-WORKLOAD REPEATS` has [`CLIENTS`] connections send theirs, lets the worker do a tick and
+//! takes the answers, REPEATS × [`ROUNDS`] times. The client's instructions are in the count: some for each call of the
+//! system, alike on both wires. The cost of a command is the difference between two values of REPEATS, divided by the
+//! commands in between.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
