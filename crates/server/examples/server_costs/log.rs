@@ -1,11 +1,10 @@
 //! Runs batches of SETs that a log is told of and prints how many.
 //!
-//! `server_costs log WIRE-PIPELINE REPEATS` runs REPEATS × [`ROUNDS`] × [`BATCHES`] batches of 64 SETs over strings that
-//! are there, for clients with as many requests in a row as the pipeline's number says, as a worker does with what a
-//! look at its sockets has brought. The first of each batch is a number, which goes a longer way: those behind it do
-//! not. Behind each round the log's thread has its turn: what was told is merged, and written to a disk that keeps
-//! nothing. `none` has no log: what is beside it is what a log costs.
-
+//! `server_costs log WIRE-PIPELINE REPEATS` runs REPEATS × [`ROUNDS`] × [`BATCHES`] batches of 64 SETs over strings
+//! that are there, for clients with as many requests in a row as the pipeline says, as a worker does with what a look
+//! at its sockets has brought. The first of each batch is a number, which goes a longer way: those behind it do not.
+//! Behind each round the log's thread has its turn: what was told is merged, and written to a disk that keeps nothing.
+//! `none` has no log: what is beside it is what a log costs.
 use std::io;
 use std::sync::{Arc, Mutex};
 
