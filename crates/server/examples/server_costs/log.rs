@@ -5,6 +5,7 @@
 //! at its sockets has brought. The first of each batch is a number, which goes a longer way: those behind it do not.
 //! Behind each round the log's thread has its turn: what was told is merged, and written to a disk that keeps nothing.
 //! `none` has no log: what is beside it is what a log costs.
+
 use std::io;
 use std::sync::{Arc, Mutex};
 
