@@ -45,9 +45,7 @@ pub(super) fn prefetch(batch: &mut Batch<'_>, requests: &Requests) {
 fn prefetch_one_each(batch: &mut Batch<'_>, list: &[Request]) {
     let mut before = 0;
     list.iter().for_each(|request| ask_for_bucket(batch, request, &mut before));
-    for (at, request) in list.iter().enumerate() {
-        batch.prefetch_entry(at, request.hash, request.fast != Fast::No);
-    }
+    batch.prefetch_entries(list.iter().map(|request| (request.hash, request.fast != Fast::No)));
     batch.prefetch_passed();
     prefetch_objects(batch, list);
 }

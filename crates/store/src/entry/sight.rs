@@ -21,7 +21,7 @@ use std::ptr::NonNull;
 
 /// What was seen of one key.
 #[derive(Clone, Copy)]
-struct Sight {
+pub(crate) struct Sight {
     bucket: *const Bucket,
     /// The shard that the array belongs to.
     shard: u32,
@@ -55,6 +55,34 @@ pub(crate) struct Passed {
 // SAFETY: the pointers are used in the batch alone that made them, and by the one thread that it is bound to.
 unsafe impl Send for Sights {}
 
+impl Sight {
+    /// The bucket that was asked for.
+    ///
+    /// # Safety
+    /// The bucket was given under a pin that is still there, and `'p` ends before it does.
+    #[inline]
+    pub(crate) unsafe fn bucket<'p>(&self) -> Option<&'p Bucket> {
+        // SAFETY: it points into a published array, and by the contract that is still allocated.
+        unsafe { self.bucket.as_ref() }
+    }
+    /// Goes on to the bucket behind, if there is one.
+    ///
+    /// # Safety
+    /// As for [`Sight::bucket`].
+    pub(crate) unsafe fn go_on<'p>(&mut self) -> Option<&'p Bucket> {
+        self.left = self.left.checked_sub(1)?;
+        // SAFETY: the array has a bucket behind this one.
+        self.bucket = unsafe { self.bucket.add(1) };
+        // SAFETY: by the contract the array is still allocated.
+        unsafe { self.bucket.as_ref() }
+    }
+    /// Remembers the entry that stood in a slot of the bucket.
+    #[inline]
+    pub(crate) fn found(&mut self, slot: usize, entry: Tagged) {
+        (self.slot, self.entry) = (slot as u8, Some(entry));
+    }
+}
+
 impl Sights {
     /// Forgets everything: another batch begins.
     #[inline]
@@ -80,32 +108,15 @@ impl Sights {
         let (bucket, left) = bucket.unwrap_or((std::ptr::null(), 0));
         self.list.push(Sight { bucket, shard, left, entry: None, slot: 0 });
     }
-    /// The bucket of sight number `at`.
-    ///
-    /// # Safety
-    /// The bucket was given under a pin that is still there, and `'p` ends before it does.
+    /// Sight number `at`.
     #[inline]
-    pub(crate) unsafe fn bucket<'p>(&self, at: usize) -> Option<&'p Bucket> {
-        // SAFETY: it points into a published array, and by the contract that is still allocated.
-        unsafe { self.list.get(at)?.bucket.as_ref() }
+    pub(crate) fn at(&mut self, at: usize) -> Option<&mut Sight> {
+        self.list.get_mut(at)
     }
-    /// Goes on to the bucket behind the one of sight number `at`, if there is one.
-    ///
-    /// # Safety
-    /// As for [`Sights::bucket`].
-    pub(crate) unsafe fn go_on<'p>(&mut self, at: usize) -> Option<&'p Bucket> {
-        let sight = self.list.get_mut(at).filter(|sight| sight.left > 0)?;
-        sight.left -= 1;
-        // SAFETY: the array has a bucket behind this one.
-        sight.bucket = unsafe { sight.bucket.add(1) };
-        // SAFETY: by the contract the array is still allocated.
-        unsafe { sight.bucket.as_ref() }
-    }
-    /// Remembers the entry that stood in a slot of the sight's bucket.
+    /// All of them, in order, and those that have gone on.
     #[inline]
-    pub(crate) fn found(&mut self, at: usize, slot: usize, entry: Tagged) {
-        let sight = &mut self.list[at];
-        (sight.slot, sight.entry) = (slot as u8, Some(entry));
+    pub(crate) fn all(&mut self) -> (&mut [Sight], &mut Vec<Passed>) {
+        (&mut self.list, &mut self.passed)
     }
     /// Asks for the objects of the entries that were seen, and when these have come for what they lead to. `_alone`: in
     /// the batch that has asked for the entries, before anything runs in it.

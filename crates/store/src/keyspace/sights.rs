@@ -5,6 +5,7 @@ use super::Batch;
 use crate::access::AccessMode;
 use crate::counters::Counter;
 use crate::entry::heap::Key;
+use crate::entry::sight::Passed;
 use crate::hash::shard_of;
 use crate::shard::Op;
 use crate::table::head::{prefetch_entry, prefetch_passed};
@@ -34,7 +35,20 @@ impl Batch<'_> {
     /// after stage one, no lock. `whole`: the value is wanted too, not only whether there is one.
     #[inline(always)]
     pub fn prefetch_entry(&mut self, at: usize, hash: u64, whole: bool) {
-        prefetch_entry(&self.pin, self.sights, at, hash, whole);
+        let Some(sight) = self.sights.at(at) else { return };
+        if prefetch_entry(&self.pin, sight, hash, whole) {
+            self.sights.push_passed(Passed { at, hash, whole });
+        }
+    }
+    /// [`Batch::prefetch_entry`] of all keys whose buckets were asked for, in the same order.
+    #[inline(always)]
+    pub fn prefetch_entries(&mut self, keys: impl Iterator<Item = (u64, bool)>) {
+        let (sights, passed) = self.sights.all();
+        for (at, (sight, (hash, whole))) in sights.iter_mut().zip(keys).enumerate() {
+            if prefetch_entry(&self.pin, sight, hash, whole) {
+                passed.push(Passed { at, hash, whole });
+            }
+        }
     }
     /// Whether stage two has seen an entry as number `at`.
     #[inline]

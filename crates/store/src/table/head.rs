@@ -6,7 +6,7 @@
 //! never followed.
 
 use super::array::{Array, Bucket, STEP_MAX, Tagged, buckets_of, home, matches, passed, slot_of};
-use crate::entry::sight::{Passed, Sights};
+use crate::entry::sight::{Passed, Sight, Sights};
 use crate::epoch::{Domain, Pin};
 use crate::hash::{position_of, tag_of};
 use crate::prefetch;
@@ -176,54 +176,52 @@ impl Directory {
 /// Stage two: reads a bucket that was asked for under this pin and asks for the entries whose tag fits, or for those of
 /// the next bucket if none does and keys have passed this one; the first that fits is remembered. An entry of up to 56
 /// bytes may lie across two lines, so two are asked for; of a larger one all if the `whole` is wanted, 18 of them.
+/// Whether the key has gone on, and is for stage three.
 #[inline(always)]
-pub(crate) fn prefetch_entry(_pin: &Pin<'_, Array>, sights: &mut Sights, at: usize, hash: u64, whole: bool) {
+#[must_use]
+pub(crate) fn prefetch_entry(_pin: &Pin<'_, Array>, sight: &mut Sight, hash: u64, whole: bool) -> bool {
     // SAFETY: sights are forgotten when a batch begins, so the bucket was given under the pin of this one, which is
     // borrowed for longer than the bucket is used.
-    let Some(bucket) = (unsafe { sights.bucket(at) }) else { return };
+    let Some(bucket) = (unsafe { sight.bucket() }) else { return false };
     let meta = bucket.meta();
     let mut matched = matches(meta, tag_of(hash));
     if matched == 0 {
-        if passed(meta) {
-            pass_on(sights, Passed { at, hash, whole });
-        }
-        return;
+        return passed(meta) && pass_on(sight);
     }
     let slot = slot_of(matched);
     if let Some(entry) = bucket.slot(slot) {
         prefetch_lines(entry, whole);
-        sights.found(at, slot, entry);
+        sight.found(slot, entry);
     }
     matched &= matched - 1;
     while matched != 0 {
         bucket.slot(slot_of(matched)).into_iter().for_each(|entry| prefetch_lines(entry, whole));
         matched &= matched - 1;
     }
+    false
 }
 
-/// Asks for the bucket behind, which stage three looks at.
+/// Asks for the bucket behind, which stage three looks at, if there is one.
 #[cold]
 #[inline(never)]
-fn pass_on(sights: &mut Sights, passed: Passed) {
+fn pass_on(sight: &mut Sight) -> bool {
     // SAFETY: as above.
-    if let Some(next) = unsafe { sights.go_on(passed.at) } {
-        prefetch::line(std::ptr::from_ref(next).cast());
-        sights.push_passed(passed);
-    }
+    let next = unsafe { sight.go_on() };
+    next.inspect(|next| prefetch::line(std::ptr::from_ref(*next).cast())).is_some()
 }
 
 /// Stage three: the same for keys that have passed their buckets. They are mostly in the next, which stage two has
 /// asked for, or soon behind.
 #[inline]
 pub(crate) fn prefetch_passed(_pin: &Pin<'_, Array>, sights: &mut Sights) {
-    while let Some(passed) = sights.pop_passed() {
-        go_on(sights, passed);
+    while let Some(Passed { at, hash, whole }) = sights.pop_passed() {
+        sights.at(at).into_iter().for_each(|sight| go_on(sight, hash, whole));
     }
 }
 
-fn go_on(sights: &mut Sights, Passed { at, hash, whole }: Passed) {
+fn go_on(sight: &mut Sight, hash: u64, whole: bool) {
     // SAFETY: as above.
-    let mut next = unsafe { sights.bucket(at) };
+    let mut next = unsafe { sight.bucket() };
     while let Some(bucket) = next {
         let meta = bucket.meta();
         let matched = matches(meta, tag_of(hash));
@@ -231,7 +229,7 @@ fn go_on(sights: &mut Sights, Passed { at, hash, whole }: Passed) {
             let slot = slot_of(matched);
             if let Some(entry) = bucket.slot(slot) {
                 prefetch_lines(entry, whole);
-                sights.found(at, slot, entry);
+                sight.found(slot, entry);
             }
             return;
         }
@@ -239,7 +237,7 @@ fn go_on(sights: &mut Sights, Passed { at, hash, whole }: Passed) {
             return;
         }
         // SAFETY: as above.
-        next = unsafe { sights.go_on(at) };
+        next = unsafe { sight.go_on() };
     }
 }
 
