@@ -31,7 +31,7 @@ def loads(report, result):
         "## By command and pipeline",
         "",
         "× is RESPB over RESP3: of CPU less is better, of requests a second more."
-        + (f" The machine's load was {result['load']} when this began: other programs ran." if result.get("load", 0) > 1 else ""),
+        + (f" Other programs kept {result['busy']} cores busy when this began." if result.get("busy", 0) > 0.1 else ""),
         "",
         "| requests | CPU µs RESP3 | RESPB | × | a second RESP3 | RESPB | × | p50 ms RESP3 | RESPB | p99 RESP3 | RESPB |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
