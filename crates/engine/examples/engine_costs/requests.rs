@@ -50,7 +50,7 @@ pub(crate) fn run(args: &[String]) {
         worker.run(&[batch("set", first, protocol)]);
     }
     prepare(&mut worker, command, protocol);
-    if matches!(command, "rpop" | "spop" | "zpopmin") {
+    if matches!(command, "rpop" | "spop" | "zpopmin" | "zrevrange") {
         let fill = format!("{command}-fill");
         for first in (0..ELEMENTS).step_by(BATCH_MAX) {
             worker.run(&[batch(&fill, first, protocol)]);
@@ -127,7 +127,9 @@ fn batch(command: &str, first: usize, protocol: Protocol) -> Vec<u8> {
             "zpopmin" => words.push(b"zset".to_vec()),
             "rpop-fill" => words = vec![b"RPUSH".to_vec(), b"list".to_vec(), vec![b'v'; 16]],
             "spop-fill" => words = vec![b"SADD".to_vec(), b"set".to_vec(), member()],
-            "zpopmin-fill" => words = vec![b"ZADD".to_vec(), b"zset".to_vec(), score(), member()],
+            "zpopmin-fill" | "zrevrange-fill" => {
+                words = vec![b"ZADD".to_vec(), b"zset".to_vec(), score(), member()];
+            }
             "program" => {
                 let id = (at % KEYS).to_string();
                 words = ["PROGRAM", "RUN", "p", &id, "9", "5"].map(Into::into).into();
@@ -152,6 +154,7 @@ fn batch(command: &str, first: usize, protocol: Protocol) -> Vec<u8> {
                 words.extend(["1000", "1000000000"].map(Into::into));
             }
             "fcall" => words.extend(["f", "0"].map(Into::into)),
+            "zrevrange" => words.extend(["zset", "0", "9"].map(Into::into)),
             "publish" => words.extend([b"news".to_vec(), vec![b'v'; 100]]),
             "mget" => words.extend((0..10).map(key)),
             "mset" => words.extend((0..10).flat_map(|more| [key(more), vec![b'v'; 16]])),

@@ -67,21 +67,33 @@ trait Seek {
     fn place(&mut self, leaf: &Leaf) -> usize;
 }
 
-/// To the element of a rank, or behind the last one.
-struct ByRank(usize);
+/// To the element of a rank, or behind the last one. Counts from the nearer end of each node, so that the first and the
+/// last are found at once.
+struct ByRank {
+    /// At most `len`.
+    rank: usize,
+    /// How many elements there are below the node.
+    len: usize,
+}
 
 impl Seek for ByRank {
     fn child(&mut self, heads: &[Head]) -> usize {
-        for (index, head) in heads.iter().enumerate() {
-            if self.0 < head.count as usize || index + 1 == heads.len() {
+        let from_start = self.rank < self.len / 2;
+        // Elements before it, or from it on.
+        let mut left = if from_start { self.rank } else { self.len - self.rank };
+        for at in 0..heads.len() {
+            let index = if from_start { at } else { heads.len() - 1 - at };
+            let len = heads[index].count as usize;
+            if left < len + usize::from(!from_start) {
+                *self = Self { rank: if from_start { left } else { len - left }, len };
                 return index;
             }
-            self.0 -= head.count as usize;
+            left -= len;
         }
-        0
+        unreachable!("a rank is at most the count of all children")
     }
-    fn place(&mut self, leaf: &Leaf) -> usize {
-        self.0.min(leaf.len())
+    fn place(&mut self, _: &Leaf) -> usize {
+        self.rank
     }
 }
 
@@ -515,7 +527,8 @@ impl Tree {
     }
     /// Removes the element of a rank.
     pub(super) fn remove_at(&mut self, rank: usize) -> Option<Item> {
-        self.remove_by(&mut ByRank(rank))
+        let mut seek = self.by_rank(rank);
+        self.remove_by(&mut seek)
     }
     fn remove_by(&mut self, seek: &mut impl Seek) -> Option<Item> {
         let item = self.root.remove(seek, &mut self.nodes)?;
@@ -536,7 +549,8 @@ impl Tree {
     /// Lends the handles of all elements in the leaf of a rank, to be changed for others of the same elements. Returns
     /// how many of them stand before that rank.
     pub(super) fn change_handles(&mut self, rank: usize, change: impl FnOnce(&mut [u32])) -> usize {
-        self.root.change_handles(&mut ByRank(rank), change)
+        let mut seek = self.by_rank(rank);
+        self.root.change_handles(&mut seek, change)
     }
     /// The handles of some elements from an end, counted from there; those of the leaf at that end only.
     pub(super) fn near_end<const N: usize>(&self, last: bool, places: [usize; N]) -> [Option<Handle>; N] {
@@ -569,13 +583,16 @@ impl Tree {
             }
         }
     }
+    fn by_rank(&self, rank: usize) -> ByRank {
+        ByRank { rank: rank.min(self.len), len: self.len }
+    }
     /// The elements from a rank on.
     pub(super) fn iter_from(&self, rank: usize) -> Walk<'_> {
-        Walk::new(&self.root, rank.min(self.len))
+        Walk::new(&self.root, self.by_rank(rank))
     }
     /// The elements before a rank, backwards.
     pub(super) fn iter_back_from(&self, rank: usize) -> impl Iterator<Item = Item> + '_ {
-        let mut walk = Walk::new(&self.root, rank.min(self.len));
+        let mut walk = Walk::new(&self.root, self.by_rank(rank));
         std::iter::from_fn(move || walk.back())
     }
     /// Shows the elements of some ranks, forwards or backwards. `ask` is told of each a while before, so that what its
@@ -589,7 +606,7 @@ impl Tree {
     ) {
         let end = ranks.end.min(self.len);
         let mut left = end.saturating_sub(ranks.start);
-        let mut walk = Walk::new(&self.root, if back { end } else { ranks.start.min(self.len) });
+        let mut walk = Walk::new(&self.root, self.by_rank(if back { end } else { ranks.start }));
         while left > 0 {
             let leaf_end = if back { 0 } else { walk.leaf.len() };
             if walk.place == leaf_end && walk.turn(!back).is_none() {

@@ -10,8 +10,7 @@ pub(in crate::sorted_set) struct Walk<'t> {
 }
 
 impl<'t> Walk<'t> {
-    pub(super) fn new(root: &'t Node, rank: usize) -> Self {
-        let mut seek = ByRank(rank);
+    pub(super) fn new(root: &'t Node, mut seek: ByRank) -> Self {
         let mut path = Vec::with_capacity(6);
         let mut node = root;
         loop {
