@@ -5,8 +5,8 @@
 //! How a worker uses it, per batch of commands:
 //!
 //! 1. [`Worker::enter`] starts a [`Batch`]: one store and one fence.
-//! 2. For each command, [`Keyspace::key`] hashes its key and [`Batch::prefetch_bucket`] asks for the bucket; then, for
-//!    each, [`Batch::prefetch_entry`] asks for the entries that the tags point out. Neither takes a lock.
+//! 2. For each command, [`Keyspace::key`] hashes its key and [`Batch::prefetch_bucket`] asks for the bucket; then
+//!    [`Batch::prefetch_entries`] asks for the entries that the tags in them point out. Neither takes a lock.
 //! 3. A command that only reads strings takes what was seen then, if it is still there ([`Batch::read`]); any other
 //!    locks its shards ([`Batch::lock`], [`Batch::lock_keys`]) and runs on the guards.
 //! 4. Dropping the batch ends it. Locks do not outlive it, which the borrow checker sees to.

@@ -36,7 +36,7 @@
 //! let mut batch = worker.enter();
 //! let key = keyspace.key(b"greeting");
 //! batch.prefetch_bucket(0, key.hash(), false);
-//! batch.prefetch_entry(0, key.hash(), true); // of the first key that was asked for
+//! batch.prefetch_entries(0, [(key.hash(), true)]); // of the keys that were asked for
 //!
 //! let mut recorder = Recorder::default();
 //! let mut op = Op::new(0, 1_700_000_000_000, &mut recorder);

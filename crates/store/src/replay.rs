@@ -69,7 +69,7 @@ impl Replayer {
                     count += 1;
                 }
             }
-            hashes[..count].iter().enumerate().for_each(|(at, hash)| batch.prefetch_entry(at, *hash, false));
+            batch.prefetch_entries(0, hashes[..count].iter().map(|hash| (*hash, false)));
             for (hash, at) in hashes[..count].iter().zip(taken) {
                 let told = &row[at];
                 let key = batch.keyspace().key_with_hash(told.key, *hash);

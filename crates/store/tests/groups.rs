@@ -241,7 +241,7 @@ fn set_over(worker: &mut Worker<'_>, recorder: &Recorder, names: &[&str], text: 
     let mut batch = worker.enter();
     let keys: Vec<_> = names.iter().map(|name| batch.keyspace().key(name.as_bytes())).collect();
     keys.iter().for_each(|key| batch.prefetch_bucket(0, key.hash(), false));
-    keys.iter().enumerate().for_each(|(at, key)| batch.prefetch_entry(at, key.hash(), true));
+    batch.prefetch_entries(0, keys.iter().map(|key| (key.hash(), true)));
     let mut rewrites = batch.rewrites((0, 1), recorder).unwrap();
     (0..keys.len()).filter(|&at| rewrites.text(at, &keys[at], text.as_bytes())).count()
 }

@@ -37,7 +37,7 @@ fn a_write_that_waited_for_the_shard_is_told_of() {
             let mut told = Recorder::default();
             let mut batch = writer.enter();
             batch.prefetch_bucket(0, key.hash(), false);
-            batch.prefetch_entry(0, key.hash(), true);
+            batch.prefetch_entries(0, [(key.hash(), true)]);
             about_to_write.send(fs::canonicalize("/proc/thread-self").unwrap()).unwrap();
             let mut op = Op::new(0, 1, &mut told);
             // The fast way first, as for every SET.

@@ -121,7 +121,7 @@ impl Run<'_> {
         let named = self.keyspace.key(&key);
         let mut batch = self.worker.enter();
         batch.prefetch_bucket(db, named.hash(), false);
-        batch.prefetch_entry(0, named.hash(), true);
+        batch.prefetch_entries(0, [(named.hash(), true)]);
         let mut op = Op::new(db, self.now_ms, &mut self.recorder);
         let mut shard = batch.lock(&named);
         match choice {
@@ -403,12 +403,14 @@ fn prefetch_races_with_resizes() {
             let mut number = 0_u64;
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 let mut batch = worker.enter();
-                for at in 0..64 {
-                    number += 1;
-                    let hash = keyspace.key(&number.to_ne_bytes()).hash();
-                    batch.prefetch_bucket((number % 3) as u8, hash, number.is_multiple_of(3));
-                    batch.prefetch_entry(at, hash, number.is_multiple_of(2));
+                let numbers = number..number + 64;
+                let hash = |number: u64| keyspace.key(&number.to_ne_bytes()).hash();
+                for number in numbers.clone() {
+                    batch.prefetch_bucket((number % 3) as u8, hash(number), number.is_multiple_of(3));
                 }
+                let even = |number: u64| number.is_multiple_of(2);
+                batch.prefetch_entries(0, numbers.clone().map(|number| (hash(number), even(number))));
+                number = numbers.end;
                 batch.prefetch_passed();
             }
         });

@@ -29,12 +29,9 @@ pub(super) fn prefetch(batch: &mut Batch<'_>, requests: &Requests) {
     for request in keyed() {
         let more = requests.more_hashes(request);
         let whole = request.fast != Fast::No || !more.is_empty();
-        batch.prefetch_entry(at, request.hash, whole);
-        at += 1;
-        for &hash in more {
-            batch.prefetch_entry(at, hash, whole);
-            at += 1;
-        }
+        batch.prefetch_entries(at, [(request.hash, whole)]);
+        batch.prefetch_entries(at + 1, more.iter().map(|hash| (*hash, whole)));
+        at += 1 + more.len();
     }
     batch.prefetch_passed();
     prefetch_objects(batch, requests.list());
@@ -45,7 +42,7 @@ pub(super) fn prefetch(batch: &mut Batch<'_>, requests: &Requests) {
 fn prefetch_one_each(batch: &mut Batch<'_>, list: &[Request]) {
     let mut before = 0;
     list.iter().for_each(|request| ask_for_bucket(batch, request, &mut before));
-    batch.prefetch_entries(list.iter().map(|request| (request.hash, request.fast != Fast::No)));
+    batch.prefetch_entries(0, list.iter().map(|request| (request.hash, request.fast != Fast::No)));
     batch.prefetch_passed();
     prefetch_objects(batch, list);
 }

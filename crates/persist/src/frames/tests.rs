@@ -164,7 +164,7 @@ fn a_row_is_the_requests_that_its_effects_make() {
         recorder.clear();
     }
     keys.iter().for_each(|key| batch.prefetch_bucket(3, key.hash(), false));
-    keys.iter().enumerate().for_each(|(at, key)| batch.prefetch_entry(at, key.hash(), true));
+    batch.prefetch_entries(0, keys.iter().map(|key| (key.hash(), true)));
     let mut rewrites = batch.rewrites((3, 1), &recorder).expect("nothing else is wanted");
     for (at, (_, text)) in texts.into_iter().enumerate() {
         assert!(rewrites.text(at, &keys[at], text), "it is written over what is there");

@@ -76,8 +76,7 @@ fn prefetch<'a>(keyspace: &Keyspace, batch: &mut Batch<'_>, names: &'a [[u8; 16]
     let keys: Vec<Key<'a>> = names.iter().map(|name| keyspace.key(name)).collect();
     if names.len() > 1 {
         keys.iter().for_each(|key| batch.prefetch_bucket(0, key.hash(), false));
-        let mut sights = 0..;
-        keys.iter().zip(&mut sights).for_each(|(key, at)| batch.prefetch_entry(at, key.hash(), true));
+        batch.prefetch_entries(0, keys.iter().map(|key| (key.hash(), true)));
     }
     keys
 }

@@ -20,7 +20,6 @@ use crate::value::{NewValue, Object, ValueRef};
 use std::ptr::NonNull;
 
 /// What was seen of one key.
-#[derive(Clone, Copy)]
 pub(crate) struct Sight {
     bucket: *const Bucket,
     /// The shard that the array belongs to.
@@ -48,7 +47,7 @@ pub(crate) struct Sights {
 pub(crate) struct Passed {
     pub(crate) at: usize,
     pub(crate) hash: u64,
-    /// See [`crate::Batch::prefetch_entry`].
+    /// See [`crate::Batch::prefetch_entries`].
     pub(crate) whole: bool,
 }
 
@@ -91,16 +90,6 @@ impl Sights {
         self.passed.clear();
         self.objects.clear();
     }
-    /// Remembers a sight that is to be looked at again when its bucket has come.
-    #[inline]
-    pub(crate) fn push_passed(&mut self, passed: Passed) {
-        self.passed.push(passed);
-    }
-    /// Takes out the last of those.
-    #[inline]
-    pub(crate) fn pop_passed(&mut self) -> Option<Passed> {
-        self.passed.pop()
-    }
     /// Remembers the bucket in which the search for the next key starts, or that there is none. The pointer may be used
     /// for as many behind it.
     #[inline]
@@ -108,12 +97,7 @@ impl Sights {
         let (bucket, left) = bucket.unwrap_or((std::ptr::null(), 0));
         self.list.push(Sight { bucket, shard, left, entry: None, slot: 0 });
     }
-    /// Sight number `at`.
-    #[inline]
-    pub(crate) fn at(&mut self, at: usize) -> Option<&mut Sight> {
-        self.list.get_mut(at)
-    }
-    /// All of them, in order, and those that have gone on.
+    /// All of them, in order, and those that have gone on and are to be looked at again when their buckets have come.
     #[inline]
     pub(crate) fn all(&mut self) -> (&mut [Sight], &mut Vec<Passed>) {
         (&mut self.list, &mut self.passed)
@@ -282,7 +266,7 @@ impl Sights {
         (clock, now_ms): (u32, u64),
         text: &[u8],
     ) -> Rewrote {
-        let sight = self.list[at];
+        let sight = &self.list[at];
         // SAFETY: the batch is pinned, so the array is allocated (module comment).
         let Some(bucket) = (unsafe { sight.bucket.as_ref() }) else { return Rewrote::Nothing };
         // SAFETY: the slot still refers to it and the shard is held, so it is live (module comment).

@@ -5,10 +5,9 @@ use super::Batch;
 use crate::access::AccessMode;
 use crate::counters::Counter;
 use crate::entry::heap::Key;
-use crate::entry::sight::Passed;
 use crate::hash::shard_of;
 use crate::shard::Op;
-use crate::table::head::{prefetch_entry, prefetch_passed};
+use crate::table::head::{prefetch_entries, prefetch_passed};
 use crate::value::ValueRef;
 
 impl Batch<'_> {
@@ -31,24 +30,12 @@ impl Batch<'_> {
     pub fn pass_bucket(&mut self) {
         self.sights.push(0, None);
     }
-    /// Asks for the entries that the tags in the bucket of sight number `at` point out: stage two, some 10 commands
-    /// after stage one, no lock. `whole`: the value is wanted too, not only whether there is one.
+    /// Asks for the entries that the tags in the buckets point out: stage two, some 10 commands after stage one, no
+    /// lock. The hashes are those whose buckets were asked for, in the same order, from sight number `from` on; with
+    /// each, whether its value is wanted too, not only whether there is one.
     #[inline(always)]
-    pub fn prefetch_entry(&mut self, at: usize, hash: u64, whole: bool) {
-        let Some(sight) = self.sights.at(at) else { return };
-        if prefetch_entry(&self.pin, sight, hash, whole) {
-            self.sights.push_passed(Passed { at, hash, whole });
-        }
-    }
-    /// [`Batch::prefetch_entry`] of all keys whose buckets were asked for, in the same order.
-    #[inline(always)]
-    pub fn prefetch_entries(&mut self, keys: impl Iterator<Item = (u64, bool)>) {
-        let (sights, passed) = self.sights.all();
-        for (at, (sight, (hash, whole))) in sights.iter_mut().zip(keys).enumerate() {
-            if prefetch_entry(&self.pin, sight, hash, whole) {
-                passed.push(Passed { at, hash, whole });
-            }
-        }
+    pub fn prefetch_entries(&mut self, from: usize, keys: impl IntoIterator<Item = (u64, bool)>) {
+        prefetch_entries(&self.pin, self.sights, from, keys);
     }
     /// Whether stage two has seen an entry as number `at`.
     #[inline]
@@ -71,7 +58,8 @@ impl Batch<'_> {
     }
     /// GET without a search: reads the value that stage two has seen as number `at`, if it still stands there, is the
     /// key's and has not expired, and counts a hit and an access unless `read` says that it wants another way. Only
-    /// under LRU. `false` says nothing about the key.
+    /// under LRU, and only of the database whose bucket was asked for as that number: what is there is compared with
+    /// the key, which is the same in every database. `false` says nothing about the key.
     #[inline]
     pub fn read(
         &mut self,
@@ -102,10 +90,37 @@ impl Batch<'_> {
     }
     /// SET without a search: writes a string that is no number over the one that stage two has seen as number `at`, if
     /// that still stands there, is the key's, has not expired and has room, and nobody waits for a key of the shard or
-    /// is to be told; counts a write. `false` says nothing about the key, and nothing has changed.
+    /// is to be told; counts a write. Only of the database whose bucket was asked for, as in [`Batch::read`]. `false`
+    /// says nothing about the key, and nothing has changed.
     #[inline]
     pub fn rewrite(&mut self, at: usize, op: &mut Op<'_>, key: &Key<'_>, text: &[u8]) -> bool {
         let rewrites = self.rewrites((op.db, op.now_ms), op.recorder);
         rewrites.is_some_and(|mut rewrites| rewrites.untold_text(at, key, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Expiry, Keyspace, NewValue, Op, Recorder};
+
+    /// Whoever holds one shard gets nothing of another: what is there may be freed meanwhile.
+    #[test]
+    fn a_sight_is_of_its_shard() {
+        let keyspace = Keyspace::new(Config { shards: 4, ..Config::default() });
+        let mut worker = keyspace.worker().expect("workers are left");
+        let key = keyspace.key(b"key");
+        let mut recorder = Recorder::default();
+        let op = &mut Op::new(0, 1, &mut recorder);
+        let mut batch = worker.enter_alone();
+        batch.lock(&key).set(op, &key, NewValue::string(b"text"), Expiry::None);
+        batch.prefetch_bucket(0, key.hash(), true);
+        batch.prefetch_entries(0, [(key.hash(), true)]);
+        let alone = batch.alone.as_ref().expect("nobody else is in the keyspace");
+        let read = |shard| batch.sights.read((0, &key), (shard, alone), (0, 1), |_| true);
+        let own = keyspace.shard_of(&key);
+        assert!(read(own));
+        (0..4)
+            .filter(|shard| *shard != own)
+            .for_each(|shard| assert!(!read(shard), "it is not of shard {shard}"));
     }
 }

@@ -173,20 +173,39 @@ impl Directory {
     }
 }
 
-/// Stage two: reads a bucket that was asked for under this pin and asks for the entries whose tag fits, or for those of
-/// the next bucket if none does and keys have passed this one; the first that fits is remembered. An entry of up to 56
-/// bytes may lie across two lines, so two are asked for; of a larger one all if the `whole` is wanted, 18 of them.
-/// Whether the key has gone on, and is for stage three.
+/// Stage two: reads the buckets that were asked for under this pin, from number `from` on, and asks for the entries
+/// whose tag fits, or for those of the next bucket if none does and keys have passed this one; the first that fits is
+/// remembered. An entry of up to 56 bytes may lie across two lines, so two are asked for; of a larger one all if it is
+/// wanted whole, 18 of them.
 #[inline(always)]
-#[must_use]
-pub(crate) fn prefetch_entry(_pin: &Pin<'_, Array>, sight: &mut Sight, hash: u64, whole: bool) -> bool {
-    // SAFETY: sights are forgotten when a batch begins, so the bucket was given under the pin of this one, which is
-    // borrowed for longer than the bucket is used.
+pub(crate) fn prefetch_entries(
+    _pin: &Pin<'_, Array>,
+    sights: &mut Sights,
+    from: usize,
+    keys: impl IntoIterator<Item = (u64, bool)>,
+) {
+    let (sights, passed) = sights.all();
+    for ((at, sight), (hash, whole)) in sights.iter_mut().enumerate().skip(from).zip(keys) {
+        // SAFETY: sights are forgotten when a batch begins, so all are of the pin of this one, which is borrowed.
+        if unsafe { look(sight, hash, whole) } {
+            passed.push(Passed { at, hash, whole });
+        }
+    }
+}
+
+/// Looks at the bucket of a sight. Whether the key has gone on, and is for stage three.
+///
+/// # Safety
+/// The sight is of a pin that is still there.
+#[inline(always)]
+unsafe fn look(sight: &mut Sight, hash: u64, whole: bool) -> bool {
+    // SAFETY: by the contract; the bucket is used in here only.
     let Some(bucket) = (unsafe { sight.bucket() }) else { return false };
     let meta = bucket.meta();
     let mut matched = matches(meta, tag_of(hash));
     if matched == 0 {
-        return passed(meta) && pass_on(sight);
+        // SAFETY: as above.
+        return passed(meta) && unsafe { pass_on(sight) };
     }
     let slot = slot_of(matched);
     if let Some(entry) = bucket.slot(slot) {
@@ -202,10 +221,13 @@ pub(crate) fn prefetch_entry(_pin: &Pin<'_, Array>, sight: &mut Sight, hash: u64
 }
 
 /// Asks for the bucket behind, which stage three looks at, if there is one.
+///
+/// # Safety
+/// As for [`look`].
 #[cold]
 #[inline(never)]
-fn pass_on(sight: &mut Sight) -> bool {
-    // SAFETY: as above.
+unsafe fn pass_on(sight: &mut Sight) -> bool {
+    // SAFETY: by the contract; the bucket is not looked at.
     let next = unsafe { sight.go_on() };
     next.inspect(|next| prefetch::line(std::ptr::from_ref(*next).cast())).is_some()
 }
@@ -214,13 +236,19 @@ fn pass_on(sight: &mut Sight) -> bool {
 /// asked for, or soon behind.
 #[inline]
 pub(crate) fn prefetch_passed(_pin: &Pin<'_, Array>, sights: &mut Sights) {
-    while let Some(Passed { at, hash, whole }) = sights.pop_passed() {
-        sights.at(at).into_iter().for_each(|sight| go_on(sight, hash, whole));
+    let (sights, passed) = sights.all();
+    for Passed { at, hash, whole } in passed.drain(..) {
+        // SAFETY: as in `prefetch_entries`.
+        unsafe { look_behind(&mut sights[at], hash, whole) };
     }
 }
 
-fn go_on(sight: &mut Sight, hash: u64, whole: bool) {
-    // SAFETY: as above.
+/// Looks at the bucket that a sight has gone on to, and at those behind.
+///
+/// # Safety
+/// As for [`look`].
+unsafe fn look_behind(sight: &mut Sight, hash: u64, whole: bool) {
+    // SAFETY: by the contract; the bucket is used in here only.
     let mut next = unsafe { sight.bucket() };
     while let Some(bucket) = next {
         let meta = bucket.meta();
