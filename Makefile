@@ -3,9 +3,11 @@
 # BUILD=debug|release   how `run` and `test` build. Without it `run` takes release; `test` takes debug, which checks overflow.
 # SECONDS=40            how long `attack`, `attack-asan` and `attack-tsan` take.
 # FUZZ_SECONDS=20       how long `fuzz-smoke` runs each target; FUZZ_HOUR=3600 is that of `fuzz-long`.
-# QUICK=1               `bench-server` takes fewer rounds; PEERS_FLAGS hands it further flags (`weft peers --help`).
+# QUICK=1               `bench-server`, `bench-valkey` and `bench-go` take fewer rounds, and write no page.
+# PEERS_FLAGS           further flags for `bench-server` and `bench-workloads` (`weft peers --help`).
 # WORKLOADS             which files of bench/workloads `bench-workloads` and `bench-conditions` measure: names without .toml, or all.
-# CONDITIONS, ROUNDS    what `bench-conditions` measures the workloads under, all where it is not set, and how often at least.
+# CONDITIONS            what `bench-conditions` measures the workloads under, all where it is not set.
+# ROUNDS                how often a benchmark measures, `crash` kills and `test-gateway-long` moves slots.
 # BENCH_FLAGS           further flags for `bench-cache`, such as `-sections small,large`.
 # VERBOSE=1             `test` and `check` show the output of every step, not only of those that fail.
 
@@ -66,10 +68,10 @@ quick: ## what is fast of `check`, and that all programs compile: while you work
 		$(STEP) --summary || status=1; exit $$status
 
 .PHONY: bench
-bench: bench-wire bench-load ## the reports of docs/benchmarks: decoding, and the server under load; writes bench-out/
+bench: bench-wire bench-load ## decoding, and the server under load; writes bench-out/ and docs/benchmarks
 
 .PHONY: bench-wire
-bench-wire: ## the wire benchmark: Valkey's parser, Weft's RESP, RESPB (about 12 minutes)
+bench-wire: ## the wire benchmark: Valkey's parser, Weft's RESP, RESPB; writes docs/benchmarks (about 12 minutes)
 	@scripts/valkey-driver || true
 	@scripts/respb-driver || true
 	@mkdir -p bench-out
@@ -128,7 +130,7 @@ bench-check: ## fail where a page is not what its data give, data belong to no p
 	@$(STEP) bench-check scripts/bench-pages check $(CARGO_TARGET_DIR)/debug/weft
 
 .PHONY: bench-valkey
-bench-valkey: ## RESPB inside Valkey beside RESP3 of the same binary: CPU, rates, latencies, memory; PARTS=memory for one, QUICK=1 for a look (about 20 minutes)
+bench-valkey: ## RESPB inside Valkey beside RESP3 of the same binary: CPU, rates, latencies, memory; PARTS=memory for one, QUICK=1 for a look; writes docs/benchmarks (about 20 minutes)
 	cargo build --locked --release --package weft
 	@mkdir -p bench-out/valkey
 	@[[ ! -e docs/benchmarks/data/valkey-respb.json ]] || cp docs/benchmarks/data/valkey-respb.json bench-out/valkey/
@@ -151,7 +153,7 @@ bench-gateway: ## weft gateway beside twemproxy and HAProxy: CPU an operation, 1
 	@$(MAKE) bench-pages PAGES=gateway
 
 .PHONY: bench-beside
-bench-beside: ## what a client waits that sends now and then, beside busy ones and slow commands, by Weft and by Valkey; writes docs/benchmarks (about 20 minutes)
+bench-beside: ## what a client waits that sends now and then, beside busy ones and slow commands, by Weft and by Valkey; writes docs/benchmarks (about 11 minutes)
 	cargo build --locked --release --package weft
 	scripts/bench-beside $(CARGO_TARGET_DIR)/release/weft "$$(dirname "$$(scripts/valkey-driver)")/source/src/valkey-server" bench-out/beside
 	@mkdir -p docs/benchmarks/data/beside
@@ -358,6 +360,7 @@ check-clippy:
 check-builds:
 	@$(STEP) check-builds cargo check --quiet --locked --workspace
 
+.PHONY: check-table
 check-table:
 	@$(STEP) check-table cargo xtask commands check
 
@@ -442,7 +445,7 @@ test-e2e:
 	@$(STEP) test-e2e tests/e2e/run $(CARGO_TARGET_DIR)/$(or $(BUILD),debug)/weft
 
 .PHONY: test-gateway-long
-test-gateway-long: ## A gateway in front of a cluster whose slots and nodes change places again and again: ROUNDS=50 (about 5 minutes), NODE=redis-server for another server than Valkey
+test-gateway-long: ## a gateway in front of a cluster whose slots and nodes change places again and again: ROUNDS=50 (about 5 minutes), NODE=redis-server for another server than Valkey
 	@cargo build --quiet --locked $(test_profile) --package weft
 	@cd tests/e2e && WEFT=$(abspath $(CARGO_TARGET_DIR))/$(or $(BUILD),debug)/weft WEFT_ROUNDS=$(or $(ROUNDS),50) \
 		WEFT_NODE=$(NODE) python3 -B -m unittest -v test_gateway_cluster test_gateway_replicas

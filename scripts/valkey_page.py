@@ -84,12 +84,14 @@ def channels(report, result):
         lines.append("| %s | %.2f | %.0f | %.2f | %.2f |" % (title, *(median(runs[0], f) for f in ("server_us", "rps", "p50_ms", "p99_ms"))))
     names = list(result["logical"])
     cpu = {name: [run["server_us"] for run in runs[0]] for name, runs in result["logical"].items()}
+    alone = report.ratio(cpu[names[1]], cpu[names[0]], ("channels/alone", "CPU inside Valkey of connections of RESPB over connections of RESP3"))
     own, pipelined = (report.ratio(cpu[names[3]], cpu[name], (f"channels/{short}", f"CPU inside Valkey of channels over {name}"))
                       for name, short in ((names[0], "connections"), (names[2], "pipelines")))
     lines += [
         "",
         f"Channels take {own['text']} of the CPU of 2,000 connections, and {pipelined['text']} of that of 4 connections whose client sends the same",
         "commands in pipelines: where clients can share a pipeline, that is what most of it is; channels give each a state of its own.",
+        f"2,000 connections of RESPB take {alone['text']} of the CPU of as many of RESP3.",
     ]
     return lines
 

@@ -44,6 +44,7 @@ class Pages(unittest.TestCase):
         self.change("docs/benchmarks/plots/programs.svg", lambda text: text.replace("</svg>", "<g/></svg>"))
         self.change("docs/benchmarks/claims.md", lambda text: text.replace("reached", "missed", 1))
         self.change("CHANGELOG.md", lambda text: text.replace("server_cpu_us -->0", "server_cpu_us -->9", 1))
+        self.change("docs/benchmarks/README.md", lambda text: text.replace("(beside.md)", "(besides.md)"))
         with open(f"{self.folder}/docs/benchmarks/data/nobodys.json", "w", encoding="utf-8") as file:
             file.write("{}")
         done = self.run_pages("check")
@@ -51,11 +52,12 @@ class Pages(unittest.TestCase):
         for expected in (
             "docs/benchmarks/durability.md is not what its data give", "docs/benchmarks/plots/programs.svg is not what",
             "docs/benchmarks/claims.md is not what the pages give", "CHANGELOG.md: tls/pipeline-1/get/server_cpu_us is 0.",
-            "docs/benchmarks/data/nobodys.json belongs to no page",
+            "docs/benchmarks/data/nobodys.json belongs to no page", "docs/benchmarks/README.md does not lead to beside.md",
         ):
             self.assertIn(expected, done.stderr)
         self.assertEqual(done.stderr.count(" is not what"), 3, done.stderr)
         os.remove(f"{self.folder}/docs/benchmarks/data/nobodys.json")
+        self.change("docs/benchmarks/README.md", lambda text: text.replace("(besides.md)", "(beside.md)"))
         self.run_pages("write")
         done = self.run_pages("check")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -75,7 +75,7 @@ class Insertions(unittest.TestCase):
         self.assertEqual(self.read("src/networking.c"), before)
 
     def test_the_document_has_the_numbers(self):
-        """docs/porting.md says what the insertions and our files cost in lines."""
+        """docs/porting.md says what the insertions and our files cost in lines, and README what the insertions do."""
         said = insert("--count").stdout
         counted = dict(re.findall(r"^(respb_\w+\.[ch]): (\d+) lines", said, re.M))
         added, changed = re.search(r"^all of Valkey's files: (\d+) added, (\d+) changed", said, re.M).groups()
@@ -91,6 +91,8 @@ class Insertions(unittest.TestCase):
             expected = sum(int(counted.pop(name)) for name in names) if names else wanted.pop(label)
             self.assertEqual(int(number), expected, label)
         self.assertEqual((counted, wanted), ({}, {}), "not in the table")
+        with open(os.path.join(HERE, "..", "..", "..", "README.md"), encoding="utf-8") as file:
+            self.assertIn(f"{int(added) + int(changed)} lines in its files", file.read())
 
     @unittest.skipUnless(os.path.isdir(SOURCE), "Valkey's source is not there: `make test-valkey` fetches it")
     def test_all_fit_valkey(self):
