@@ -35,6 +35,51 @@ class Counted(Respb):
                 return
 
 
+class OwnEnd(unittest.TestCase):
+    """A client that ends itself in the midst of a pipeline: that is answered, and nothing behind it runs."""
+
+    def setUp(self):
+        self.server = Server(threads=1)
+        self.addCleanup(lambda: self.assertEqual(self.server.stop(), 0))
+        self.other = self.server.connect()
+        self.addCleanup(self.other.close)
+
+    def ends(self, sent, replies, code, pushed):
+        """`sent(id)` are requests and then the end. 1,000 elements and a message are behind it; `pushed` are those before."""
+        behind = [("RPUSH", "list", "behind")] * 1_000 + [("PUBLISH", "news", "behind"), ("PING",), ("SET", "key", "behind")]
+        for hello in ("2", "3"):
+            with self.server.connect() as wire:
+                wire.call("HELLO", hello)
+                wire.send(b"".join(request(*words) for words in sent(wire.call("CLIENT", "ID")) + behind))
+                self.assertEqual([wire.reply() for _ in replies], replies)
+                self.assertEqual(wire.until_closed(), b"")
+            self.nothing_has_run(pushed)
+        wire = Respb(self.server.port)
+        wire.send(b"".join(argv(1, *words) for words in sent(wire.call_on(1, "CLIENT", "ID")) + behind))
+        self.assertEqual([wire.frame() for _ in replies], [(1, reply) for reply in replies])
+        self.assertEqual(wire.frame(), (1, ("close", code)))
+        # The connection goes on.
+        self.assertEqual(wire.call_on(2, "PING"), "+PONG")
+        wire.close()
+        self.nothing_has_run(pushed)
+
+    def nothing_has_run(self, pushed):
+        self.assertEqual(self.other.call("LLEN", "list"), pushed)
+        self.assertEqual(self.other.call("EXISTS", "key"), 0)
+        self.other.call("DEL", "list")
+
+    def test_by_client_kill(self):
+        self.ends(lambda own: [("RPUSH", "list", "before"), ("CLIENT", "KILL", "ID", str(own), "SKIPME", "no")], [1, 1], 4, 1)
+
+    def test_by_quit(self):
+        self.ends(lambda _: [("QUIT",)], ["+OK"], 0, 0)
+
+    def test_by_client_kill_in_a_transaction(self):
+        """What was queued behind it runs, as in Valkey."""
+        killed = lambda own: [("MULTI",), ("CLIENT", "KILL", "ID", str(own), "SKIPME", "no"), ("RPUSH", "list", "queued"), ("EXEC",)]
+        self.ends(killed, ["+OK", "+QUEUED", "+QUEUED", [1, 1]], 4, 1)
+
+
 class Reentry(unittest.TestCase):
     """Control frames in the midst of what a connection reads from its own buffer."""
 

@@ -261,12 +261,8 @@ fn clients_are_closed_by_others_and_by_themselves() {
         assert_eq!(bench.text(a, "CLIENT KILL TYPE normal"), "0");
         assert_eq!(bench.session(a).then, Then::GoOn);
         assert_eq!(bench.text(a, "CLIENT KILL 10.0.0.0:5000"), "OK");
-        if protocol == Protocol::Respb {
-            assert_eq!(bench.killed, [(a, Kill::Command)]);
-        } else {
-            assert_eq!(bench.session(a).then, Then::Close);
-            assert!(bench.killed.is_empty());
-        }
+        assert_eq!(bench.session(a).then, Then::Killed);
+        assert!(bench.killed.is_empty(), "{:?}", bench.killed);
     }
 }
 

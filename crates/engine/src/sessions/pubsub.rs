@@ -178,7 +178,7 @@ impl Patterns {
             for (&last, _) in lasts.range(..=channel.len() - first) {
                 let ends = (&channel[..first], &channel[channel.len() - last..]);
                 let names = self.by_ends.get(&self.place(ends));
-                for name in names.into_iter().flatten().filter(|name| glob::matches(name, channel)) {
+                for name in names.into_iter().flatten().filter(|name| stands_for(name, channel)) {
                     if let Some(subscribers) = self.list.get(name) {
                         visit(name, subscribers);
                     }
@@ -349,7 +349,7 @@ impl PubSub {
         let mut names = Vec::new();
         for part in &self.parts {
             let mut part = part.lock();
-            let matching = |name: &[u8]| pattern.is_none_or(|pattern| glob::matches(pattern, name));
+            let matching = |name: &[u8]| pattern.is_none_or(|pattern| stands_for(pattern, name));
             names.extend(part.space(space).keys().filter(|name| matching(name)).cloned());
         }
         names
@@ -382,6 +382,11 @@ impl PubSub {
     pub fn pattern_count(&self) -> usize {
         self.pattern_count.load(Relaxed)
     }
+}
+
+/// Whether a pattern stands for a channel: as in Valkey, for that without a name only the pattern without a byte.
+fn stands_for(pattern: &[u8], channel: &[u8]) -> bool {
+    glob::matches(pattern, channel) && (!channel.is_empty() || pattern.is_empty())
 }
 
 fn pattern_message(pattern: &Arc<[u8]>, channel: &[u8], payload: &[u8]) -> Arc<Push> {
@@ -424,8 +429,9 @@ mod tests {
             patterns.each(channel, |pattern, _| found.push(pattern.to_vec()));
             found.sort();
             let expected: Vec<_> =
-                all.iter().filter(|pattern| glob::matches(pattern, channel)).cloned().collect();
+                all.iter().filter(|pattern| stands_for(pattern, channel)).cloned().collect();
             assert_eq!(found, expected, "{}", String::from_utf8_lossy(channel));
+            assert!(!channel.is_empty() || found == [b""], "a channel without a name is heard by no star");
         }
         all.iter().for_each(|pattern| patterns.leave(pattern, 7));
         assert!(patterns.list.is_empty() && patterns.lengths.is_empty() && patterns.by_ends.is_empty());

@@ -51,6 +51,8 @@ pub enum Then {
     GoOn,
     /// QUIT: close when everything is sent.
     Close,
+    /// CLIENT KILL of itself: the same, and a channel is told why.
+    Killed,
     /// `HELLO 3 PROTO respb` has succeeded: bytes behind this request are RESPB.
     SwitchToRespb,
     /// SHUTDOWN: the server stops.
@@ -432,6 +434,7 @@ impl Session {
         let special =
             client_flag::TRACKING | client_flag::NO_TOUCH | client_flag::MONITOR | client_flag::IMPORT_SOURCE;
         self.plain = self.authenticated
+            && !matches!(self.then, Then::Close | Then::Killed)
             && !self.must_queue()
             && self.transaction.is_none()
             && self.subscriptions.is_none()

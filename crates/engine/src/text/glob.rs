@@ -4,7 +4,8 @@
 //! first `*` and behind the last one is compared once; only what stands between two is looked for: letters alone in the
 //! time of the text's length, with classes and `?` in that of the product of both lengths by 64, since a bit for each
 //! element says whether what was read ends there. [`work`] says which it is. As in Valkey, nothing matches a pattern
-//! with more than a thousand `*` that something stands behind.
+//! with more than a thousand `*` that something stands behind, and of patterns with `*` only that alone stands for no
+//! byte at all (`**` does not).
 
 use std::borrow::Cow;
 
@@ -47,6 +48,9 @@ pub fn matches_nocase(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 fn matches_by(pattern: &[u8], text: &[u8], same: impl Fn(u8, u8) -> bool + Copy) -> bool {
+    if text.is_empty() {
+        return pattern.is_empty() || pattern == b"*";
+    }
     // What stands before the first `*` begins the text.
     let (mut at, mut place) = match segment(pattern, text, same) {
         Some((width, len)) => (width, len),
@@ -260,6 +264,8 @@ mod tests {
     fn patterns_match_as_redis_does() {
         for (pattern, text, expected) in [
             ("*", "", true),
+            ("**", "", false),
+            ("*?", "", false),
             ("*", "any", true),
             ("a**", "any", true),
             ("a**y", "any", true),
@@ -321,7 +327,11 @@ mod tests {
         let mut matched = 0;
         for _ in 0..200_000 {
             let (pattern, text) = (draw(b"aab***?[]^-\\", 7), draw(b"aaab*]", 7));
-            let expected = slowly(&pattern, &text);
+            let expected = if text.is_empty() {
+                [&b""[..], b"*"].contains(&&pattern[..])
+            } else {
+                slowly(&pattern, &text)
+            };
             assert_eq!(matches(&pattern, &text), expected, "{pattern:?} on {text:?}");
             matched += u32::from(expected);
         }

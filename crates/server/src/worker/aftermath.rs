@@ -54,7 +54,8 @@ impl Worker<'_> {
         match then {
             Then::GoOn => {}
             Then::Close if respb => self.close_channel(index, channel, &close::DONE),
-            Then::Close => self.end_connection(index, &close::DONE),
+            Then::Killed if respb => self.close_channel(index, channel, &close::KILLED),
+            Then::Close | Then::Killed => self.end_connection(index, &close::DONE),
             Then::SwitchToRespb => self.switch_to_respb(index, false),
             Then::Shutdown => crate::signals::request_stop(),
         }

@@ -173,7 +173,7 @@ impl Worker<'_> {
             };
             self.close_channel(index, channel, reason);
         } else {
-            // A client that killed itself has a reply to get first.
+            // What it is owed goes out first.
             self.close_after_output(index);
         }
     }

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::handler::{Entry, Scope};
 use crate::mailbox::{Kill, Message};
-use crate::reply::{Protocol, ReplySink};
+use crate::reply::ReplySink;
 use crate::session::{ReplyMode, Session, Then, client_capa, client_flag};
 
 pub(crate) const LIST: &[Entry] = &[
@@ -116,12 +116,9 @@ fn kill(context: &mut Context<'_, '_>, args: &Args<'_>, sink: &mut ReplySink<'_>
         killed += 1;
         if info.id == own {
             // Its reply goes out first; a channel gets CLOSE behind it, with the code of killed ones.
+            // Nothing behind it runs.
             info.set_flag(client_flag::CLOSING, true);
-            if context.session.wire.protocol == Protocol::Respb {
-                context.engine.kill(&info, Kill::Command);
-            } else {
-                context.session.then = Then::Close;
-            }
+            context.session.then = Then::Killed;
         } else {
             context.engine.kill(&info, Kill::Command);
         }
