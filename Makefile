@@ -178,7 +178,7 @@ bench-scripts: ## scripts and functions beside Valkey: CPU an operation, two thr
 bench-programs: ## programs beside Lua and commands, triggers, what others wait; writes docs/benchmarks (about 3 minutes)
 	cargo build --locked --release --package weft
 	@mkdir -p bench-out/programs
-	cargo test --locked --release --package weft-engine --test instructions cliffs -- --nocapture >bench-out/programs/cliffs.txt
+	cargo test --locked --package weft-engine --test instructions cliffs -- --include-ignored --nocapture >bench-out/programs/cliffs.txt
 	scripts/bench-programs $(CARGO_TARGET_DIR)/release/weft bench-out/programs bench-out/programs/cliffs.txt
 	cp bench-out/programs/programs.json docs/benchmarks/data/
 	@$(MAKE) bench-pages PAGES=programs
