@@ -4,8 +4,9 @@
 //!
 //! `cliffs.json` has for each command its instructions where nothing is special, for the other conditions how many
 //! times that a request may cost. The table is printed by
-//! `cargo test -p weft-engine --test instructions cliffs -- --include-ignored --nocapture`. Its requests come from several clients, 16 of each, so that they cost more than those of
-//! `instructions.json`, where 64 neighbours are one client's.
+//! `cargo test -p weft-engine --test instructions cliffs -- --include-ignored --nocapture`. Its requests come from
+//! several clients, 16 of each, so that they cost more than those of `instructions.json`, where 64 neighbours are one
+//! client's.
 
 #[allow(dead_code)]
 #[path = "../../protocol/tests/support/callgrind.rs"]
